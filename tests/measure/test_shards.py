@@ -79,8 +79,8 @@ def test_the_lines_of_a_plan_measure_the_grid_together(family: Family, cwd: Path
     for n_cells, line in enumerate(lines, 1):
         here(*line[3:], cwd=cwd, check=0)
         assert len(cell_records(tmp_path / "store")) == n_cells
-    shard = json.loads(here("status", *words, "shard=2/2", "--format", "json", cwd=cwd, check=0).stdout)
-    assert [row["state"] for row in shard] == ["done"]
+        shard = json.loads(here("status", *words, line[-1], "--format", "json", cwd=cwd, check=0).stdout)
+        assert [row["state"] for row in shard] == ["done"]
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,8 @@ def test_accuracy_is_predicted_as_the_share_of_misses_of_odds(store: Path) -> No
     for loss, misses in zip(of_loss, of_misses, strict=True):
         assert misses["y"] == pytest.approx(loss["y"] / (1 + loss["y"]), rel=1e-5)
         assert 0 < misses["lo"] < misses["y"] < misses["hi"] < 1
+    told = asked(store, "predict", laws=["accuracy"]).words
+    assert "c = 0 the success of guessing, which is not known and taken to be 0." in told
 
 
 def test_one_family_alone_predicts_another_with_a_doubt(store: Path) -> None:

@@ -16,7 +16,8 @@ def register(store: Path, cwd: Path, name: str, *words: str, check: int = 0) -> 
 
 
 def forecasts(store: Path, cwd: Path) -> list[dict[str, Any]]:
-    return list(json.loads(here("forecasts", "--store", store, "--format", "json", cwd=cwd, check=0).stdout))
+    words = ("forecasts", "--store", store, "--format", "json", "--details")
+    return list(json.loads(here(*words, cwd=cwd, check=0).stdout))
 
 
 def test_a_training_is_forecast_by_its_size_and_tokens(tmp_path: Path, cwd: Path) -> None:
