@@ -70,9 +70,30 @@ def requests(
             f"{reserved}= is not a key of {asking.verb} in Python; rbpx.open(STORE) names the store, and answers are "
             "values"
         )
+    for name, value in keys.items():
+        refuse_half_pairs(name, value)
     combinations = [[(name, choice) for choice in _choices(name, value)] for name, value in keys.items()]
     given = {"store": store, **(fixed or {})}
     return [compose_values(asking, given | dict(job), config_dir) for job in product(*combinations)]
+
+
+def refuse_half_pairs(name: str, value: Any) -> None:
+    """Refuses text that no file and no database can hold: half of a surrogate pair.
+
+    Raises:
+        RbpxError: a text in the value holds one.
+    """
+    if isinstance(value, str | Path):
+        half = re.search("[\ud800-\udfff]", str(value))
+        if half is not None:
+            raise RbpxError(
+                f"{name}={str(value)!a} holds half of a surrogate pair, which is no text; give the whole character"
+            )
+    elif isinstance(value, Mapping):
+        refuse_half_pairs(name, list(value.items()))
+    elif isinstance(value, list | tuple | set):
+        for each in value:
+            refuse_half_pairs(name, each)
 
 
 def _choices(name: str, value: Any) -> list[Any]:

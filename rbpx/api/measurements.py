@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rbpx.api.answer import Answer
-from rbpx.api.keywords import requests
+from rbpx.api.keywords import refuse_half_pairs, requests
 from rbpx.api.questions import Questions
 from rbpx.config.keys.output import Reported
 from rbpx.config.request import Asking
@@ -39,6 +39,7 @@ def open_measurements(
         RbpxError: the store holds nothing, and `create` is not set.
     """
     share_cores()
+    refuse_half_pairs("store", store)
     if not create:
         open_filled(str(store))
     return Measurements(str(store), None if config_dir is None else Path(config_dir))
@@ -70,6 +71,7 @@ class Measurements(Questions):
         Raises:
             RbpxError: the query is not a SELECT, DuckDB refuses it, or it reached a limit.
         """
+        refuse_half_pairs("query", query)
         limits = SqlLimits(sql_timeout_s, sql_memory_mib)
         return self._ask(lambda connection: ask_user(connection, query, limits), limits)
 

@@ -152,7 +152,6 @@ _LAWS = {
     "pass_at": "−ln pass@",
     "tail_least_squares": "exponent by least squares",
     "tail_beta": "a of beta",
-    "tail_kumaraswamy": "a of Kumaraswamy",
 }
 UNITS: Final = {"cross_entropy": ", nats per token", "rbp": ", nats"}
 """What stands behind the title of a law on an axis or legend."""

@@ -251,7 +251,7 @@ def user_rows(
 
         get(lambda: check_read(connection, query))
         select = get(lambda: select_of(connection, query))
-        reader = get(lambda: connection.sql(select).to_arrow_reader(_ROWS))
+        reader = get(lambda: _in_words(connection.sql(select)).to_arrow_reader(_ROWS))
         first = get(lambda: next(reader, None))
 
         def parts() -> Iterator[pa.RecordBatch]:
@@ -266,6 +266,16 @@ def user_rows(
             raise RbpxError(f"a value of this answer has no date ({problem}); cast it: column::VARCHAR") from None
         finally:
             reader.close()  # an unread answer would keep the connection busy
+
+
+def _in_words(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The same rows with intervals as DuckDB's text, such as 1 day: Arrow's are months, days and nanoseconds."""
+    kinds = {name: str(kind) for name, kind in zip(rows.columns, rows.types, strict=True)}
+    if not any("INTERVAL" in kind for kind in kinds.values()):
+        return rows
+    names = {name: '"' + name.replace('"', '""') + '"' for name in kinds}
+    told = (f"{names[of]}::{kind.replace('INTERVAL', 'VARCHAR')} AS {names[of]}" for of, kind in kinds.items())
+    return rows.project(", ".join(told))
 
 
 @contextmanager

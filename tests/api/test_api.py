@@ -229,3 +229,15 @@ def test_plain_rows_are_what_tables_show_and_what_tells_rows_apart(store: Path) 
         assert all(row[name] == cells[name] for name in ("alpha", "alpha_lo", "C", "r2", "status"))
         assert row["E"] == whole["params"]["E"]
         assert len(row) < len(whole)
+
+
+def test_half_of_a_surrogate_pair_is_refused_by_the_name_of_its_key(store: Path) -> None:
+    opened = rbpx.open(store)
+    for ask, key in (
+        (lambda: opened.fit(dataset="\ud800"), "dataset"),
+        (lambda: opened.fit(laws=["\ud800"]), "laws"),
+        (lambda: opened.sql("SELECT '\ud800'"), "query"),
+        (lambda: rbpx.open("\ud800"), "store"),
+    ):
+        with pytest.raises(rbpx.RbpxError, match=f"^{key}=.* holds half of a surrogate pair"):
+            ask()

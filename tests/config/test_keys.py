@@ -13,6 +13,7 @@ from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
 from rbpx.questions.decide import DecideKeys
 from rbpx.questions.downstream import DownstreamKeys
+from rbpx.questions.surface import SurfaceKeys
 from tests.support.composing import request_of
 
 PLAIN: Final = [verb for verb in names() if not asking(verb).is_of_file]
@@ -133,6 +134,14 @@ def test_a_study_may_give_keys_of_its_questions_and_a_line_only_those_of_its_own
 def test_large_numbers_are_taken_as_people_write_them() -> None:
     request = DecideKeys(S=["1B", 2e9], D="1.5T", flops=["10k", "1e18"])
     assert (request.S, request.D, request.flops) == ([1e9, 2e9], [1.5e12], [1e4, 1e18])
+    assert SurfaceKeys(unique_tokens="20B", delta="1e-3").unique_tokens == 2e10
+    with pytest.raises(RbpxError, match=r"unique_tokens=\[1, 2\] is not a positive number"):
+        SurfaceKeys(unique_tokens=[1, 2])
     for typed in ("1Q", "-1B", "1,5"):
         with pytest.raises(RbpxError, match=r"S="):
             Points(S=typed)
+
+
+def test_one_value_of_a_list_is_a_list_of_one() -> None:
+    asked = request_of("run", ["analyses=fit", "dataset=file", "dataset.path=README.md", "dataset.fields=text"])
+    assert (asked.analyses, asked.dataset.fields) == (["fit"], ["text"])

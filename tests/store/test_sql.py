@@ -335,3 +335,8 @@ def test_features_of_tokens_are_those_that_a_loop_finds(ties: str, connection: A
     assert len(answer) == len(expected)
     for row, by_hand in zip(answer.to_pylist(), expected, strict=True):
         assert list(row.values()) == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_intervals_are_words_also_within_lists(connection: Any) -> None:
+    query = """SELECT INTERVAL '1 month 2 days' AS "a b", [INTERVAL 1 DAY] AS c, 3 AS n"""
+    assert ask_user(connection, query).to_pylist() == [{"a b": "1 month 2 days", "c": ["1 day"], "n": 3}]

@@ -114,7 +114,8 @@ def _key(each: Any, kind: Any) -> Key:
     kinds = [one for one in (get_args(kind) if isinstance(kind, UnionType) else (kind,)) if one is not NoneType]
     default = each.default_factory() if callable(each.default_factory) else each.default
     named = [str(one.value) for enum in kinds if isinstance(enum, type) and issubclass(enum, Enum) for one in enum]
-    is_free = told["read"] is not None and not {*kinds} & {int, float}  # a reader may accept more types than the field
+    # A reader may accept more types than the field: one name for a list of them, or 20B for a number.
+    is_free = told["read"] is not None and (isinstance(told["read"], Positive) or not {*kinds} & {int, float})
     known = told["read"].known if isinstance(told["read"], AnyOf) else ()
     told["values"] = told.get("values") or (*named, *known, *(["all"] if known else []))
     return Key(each.name, Any if is_free else kind, default, NoneType in get_args(kind), **told)
@@ -202,9 +203,15 @@ def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
     return Within(least, most, f"is not a whole number from {least} to {most:,}; give one")
 
 
-def positive(what: str) -> Reader:
-    """Returns a reader of positive numbers; `what` completes the error's advice, as in "seconds"."""
-    return lambda key, value: value if positive_numbers(key, value, what) else None
+@dataclass(frozen=True)
+class Positive:
+    """Reads a positive number, such as 2e10 or 20B; `what` completes the error's advice, as in "seconds"."""
+
+    what: str
+
+    def __call__(self, key: str, value: Any) -> float | None:
+        """Returns the number, None for None; raises RbpxError for another value."""
+        return None if value is None else positive_numbers(key, [value], self.what)[0]
 
 
 def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMBER) -> list[float]:

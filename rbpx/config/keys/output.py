@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from rbpx.config.imports import ImportConfig
-from rbpx.config.keys.key import Keys, Reader, Stored, Within, key, names_of, positive, whole
+from rbpx.config.keys.key import Keys, Positive, Reader, Stored, Within, key, names_of, whole
 from rbpx.config.keys.laws import Along
 from rbpx.config.keys.predictions import Budgets
 from rbpx.config.keys.runs import Narrowing
@@ -40,7 +40,7 @@ class Queried(Keys):
     """Time that SQL may take."""
 
     sql_timeout_s: float | None = key(
-        60.0, "seconds that SQL of yours may compute, null for no limit", positive("seconds"), "60"
+        60.0, "seconds that SQL of yours may compute, null for no limit", Positive("seconds"), "60"
     )
 
 
@@ -171,7 +171,10 @@ class Analyses(Keys):
     """Questions that are asked of what was measured."""
 
     analyses: list[str] = key(
-        ["fit"], "questions that are asked of what was measured: {example}; default fit", example=["fit", "ranks"]
+        ["fit"],
+        "questions that are asked of what was measured: {example}; default fit",
+        names_of,
+        example=["fit", "ranks"],
     )
 
 
@@ -180,4 +183,4 @@ class Study(Named, Stored):
 
     study: StudyConfig | None = key(None)
     imports: list[ImportConfig] = key([])
-    analyses: list[str] = key(["fit"])
+    analyses: list[str] = key(["fit"], read=names_of)

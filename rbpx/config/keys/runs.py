@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
-from rbpx.config.keys.key import Files, Keys, Stored, key, name_of, names_of, positive, whole
+from rbpx.config.keys.key import Files, Keys, Positive, Stored, key, name_of, names_of, whole
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.placement import EngineConfig, MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Padding
@@ -246,5 +246,5 @@ class Auditing(GridKeys):
     """Keys of an audit."""
 
     tolerance: float = key(
-        2.0, "how many times as far as rounding explains another engine may be from float32", positive("times"), "2"
+        2.0, "how many times as far as rounding explains another engine may be from float32", Positive("times"), "2"
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.config.keys.key import key, name_of, text_or_list
+from rbpx.config.keys.key import key, name_of, names_of, text_or_list
 from rbpx.config.options import Chunk, Draw, Padding
 from rbpx.config.text.items import FILE_MIB, OF_ITEMS, ROW_MIB, ItemKeys, RowChoice
 from rbpx.errors import RbpxError
@@ -126,7 +126,7 @@ class DatasetConfig(ItemKeys):
         "rows, shuffled. What was drawn stays in the store, in samples/",
         shown="HOW",
     )
-    fields: list[str] = key(
+    fields: Any = key(  # a list once read
         ["text"],
         "columns that make a document, '[question,answer]'; dataset.where='{column: value}' and "
         "dataset.longer_than=N choose rows, dataset.articles=true joins lines into articles",
@@ -148,6 +148,7 @@ class DatasetConfig(ItemKeys):
         Raises:
             RbpxError: a value is not valid, a key has no effect, or the keys make no items.
         """
+        self.fields = names_of("dataset.fields", self.fields)
         for name in ("subset", "split", "revision", "fewshot_split"):
             name_of(f"dataset.{name}", getattr(self, name))
         for name, example in (("where", {"column": "value"}), ("domains", {"domain": ["category"]})):

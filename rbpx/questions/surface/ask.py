@@ -51,6 +51,9 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Surface
     )
 
 
+_ALONE: Final = (
+    "; constants and errors are of this form alone, what flops=, predict and decide say is averaged over forms"
+)
 LAW: Final = Column("law", "law")
 SURFACES: Final = table_of(
     "surfaces", LAW, ("form", "form"), *interval("α", "alpha"), *interval("β", "beta"), *interval("E", "E"),
@@ -84,7 +87,8 @@ def _tables(
         main = [row for row, (_, form) in zip(rows, named, strict=True) if form.row["law"] in ("rbp", "cross_entropy")]
         brief = request.laws.by_name or main.__contains__
         told = "; ".join(f"{name}: {equation}" for name, equation in of_forms.items())
-        yield SURFACES.of("Surfaces in size and tokens", rows, about, note=f"{told}.", brief=brief)
+        alone = "" if any(law.asks_form for law in laws) else _ALONE
+        yield SURFACES.of("Surfaces in size and tokens", rows, about, note=f"{told}{alone}.", brief=brief)
     yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
     if cells:
         yield replace(frontier_table(cells, about), brief=())
