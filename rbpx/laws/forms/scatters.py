@@ -50,7 +50,7 @@ class ScatterModel:
     ) -> "ScatterModel":
         """Returns the scatter of a covariance."""
         whiten_NN = np.linalg.cholesky(np.linalg.inv(R_NN))
-        return cls(prior, whiten_NN, float(np.linalg.slogdet(R_NN)[1]), onward, rho > 0)
+        return cls(prior, whiten_NN, -2 * float(np.log(np.diag(whiten_NN)).sum()), onward, rho > 0)
 
 
 def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[ScatterModel, ...]:
@@ -78,7 +78,7 @@ def correlated(x_N: Floats, rho: float, common: float, prior: float) -> ScatterM
 
     def onward(x_T: Floats) -> tuple[Floats, Floats]:
         R_TN = np.minimum(common * _correlation(x_T, x_N, rho), most)
-        carry_TN = R_TN @ np.linalg.inv(R_NN)
+        carry_TN = np.linalg.solve(R_NN, R_TN.T).T if rho else R_TN
         return carry_TN, 1 - (carry_TN * R_TN).sum(axis=1)
 
     return ScatterModel.of(prior, R_NN, onward, rho)

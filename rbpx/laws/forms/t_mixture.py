@@ -16,7 +16,9 @@ from rbpx.laws.numeric import Floats
 _NEGLIGIBLE: Final = 1e-10  # of the greatest weight
 _STEPS: Final = 100  # at most; some ten are usual
 _CLOSE: Final = 1e-13  # of a quantile
-_LONG: Final = 40  # degrees of freedom; a sum in sines has half as many terms
+_ROUGH: Final = 1e-5  # of one that starts a search
+_LONG: Final = 160  # degrees of freedom; a sum in sines has half as many terms
+_MAIN: Final = 1e-2  # of the greatest weight, of components whose quantiles start a search
 _NEAR: Final = 1e-3  # in probability
 
 
@@ -51,33 +53,41 @@ class TMixture:
         return TMixture(about + factor * (self.centre - about), factor * self.scale, self.weight, self.dof)
 
     def below(self, value: ArrayLike) -> Floats:
-        """Returns the probability below a value, [...], to an absolute error of 1e-15."""
+        """Returns the probability below a value, [...], to an absolute error of 2e-15."""
         away = np.asarray(value, dtype=np.float64)[..., None] - self.centre
         return np.asarray((self.weight * _nearly_below(away, self.scale, self.dof)).sum(axis=-1))
 
     def quantiles(self, tails: ArrayLike) -> Floats:
         """Returns the quantiles, [..., Q], at Q probabilities."""
         tail_Q = np.asarray(tails, dtype=np.float64)
-        greatest = self.weight.max(axis=-1, keepdims=True)
-        counts_G = np.any(self.weight > _NEGLIGIBLE * greatest, axis=tuple(range(self.weight.ndim - 1)))
-        some = self.only(counts_G)
-        *before, n_G = np.broadcast_shapes(some.centre.shape, some.scale.shape, some.weight.shape)
+        at_R: Floats | None = None
+        # Few components have most of the weight; their quantiles start the search of all.
+        for least, close in ((_MAIN, _ROUGH), (_NEGLIGIBLE, _CLOSE)):
+            some = self._heavier(least)
+            *before, n_G = np.broadcast_shapes(some.centre.shape, some.scale.shape, some.weight.shape)
+            rows = [
+                np.broadcast_to(part[..., None, :], (*before, len(tail_Q), n_G)).reshape(-1, n_G)
+                for part in (some.centre, some.scale, some.weight)
+            ]
+            tail_R = np.broadcast_to(tail_Q, (*before, len(tail_Q))).reshape(-1)
+            at_R = _quantiles(*rows, tail_R, self.dof, close, at_R)
+        return np.asarray(at_R).reshape(*before, len(tail_Q))
 
-        def rows(part: Floats) -> Floats:
-            return np.broadcast_to(part[..., None, :], (*before, len(tail_Q), n_G)).reshape(-1, n_G)
-
-        tail_R = np.broadcast_to(tail_Q, (*before, len(tail_Q))).reshape(-1)
-        quantiles_R = _quantiles(rows(some.centre), rows(some.scale), rows(some.weight), tail_R, self.dof)
-        return quantiles_R.reshape(*before, len(tail_Q))
+    def _heavier(self, least: float) -> "TMixture":
+        """Returns the mixture of components above a share of the greatest weight, of any of the mixtures."""
+        heavier = self.weight > least * self.weight.max(axis=-1, keepdims=True)
+        return self.only(np.any(heavier, axis=tuple(range(self.weight.ndim - 1))))
 
 
-def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof: int) -> Floats:
+def _quantiles(
+    centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof: int, close: float, start: Floats | None
+) -> Floats:
     """Quantiles of R mixtures [R, G] at one probability each [R], by Newton steps in a bracket."""
     t = stdtrit(dof, tail)
     # Each lies between the extreme quantiles of the components.
     of_component = np.where(weight > 0, centre + scale * t[:, None], np.nan)
     lo, hi = np.nanmin(of_component, axis=-1), np.nanmax(of_component, axis=-1)
-    at = np.nansum(weight * of_component, axis=-1)
+    at = np.nansum(weight * of_component, axis=-1) if start is None else np.clip(start, lo, hi)
     step, ends, left = hi - lo, at.copy(), np.arange(len(tail))
     for _ in range(_STEPS):
         away = at[:, None] - centre
@@ -89,12 +99,13 @@ def _quantiles(centre: Floats, scale: Floats, weight: Floats, tail: Floats, dof:
             # Far away use the scale of Student's t, where a single component is linear.
             far = (of_t - t) * _density(of_t, np.ones(()), dof) / density
             newton = at - np.where(np.abs(below - tail) < _NEAR, (below - tail) / density, far)
-        # Newton's step if it stays in the bracket and at most half as long as the last, else bisection.
+        # Newton's step if it stays in the bracket and at most half as long as the last, or of rounding; else bisection.
+        least = close * np.maximum(np.abs(at), 1)
         shrinks = (lo <= newton) & (newton <= hi) & (np.abs(newton - at) <= np.abs(step) / 2)
-        following = np.where(shrinks, newton, (lo + hi) / 2)
+        following = np.where(shrinks | (np.abs(newton - at) <= least), newton, (lo + hi) / 2)
         step, at = following - at, following
         ends[left] = at
-        moves = np.abs(step) > _CLOSE * np.maximum(np.abs(at), 1)
+        moves = np.abs(step) > least
         if not moves.any():
             break
         left, lo, hi, at, step, tail, t = (part[moves] for part in (left, lo, hi, at, step, tail, t))
@@ -119,7 +130,7 @@ def _below(away: Floats, scale: Floats, dof: int) -> Floats:
 
 
 def _nearly_below(away: Floats, scale: Floats, dof: int) -> Floats:
-    """`_below`, to 1e-15 in probability."""
+    """`_below`, to 2e-15 in probability."""
     return _below(away, scale, dof) if dof > _LONG else _below_in_sines(away, scale, dof)
 
 
@@ -134,11 +145,13 @@ def _below_in_sines(away: Floats, scale: Floats, dof: int) -> Floats:
         cosine2 = 1 / (1 + slope**2)
         cosine = np.sqrt(cosine2)
         sine = np.where(cosine2 == 0, np.sign(slope), slope * cosine)
-    # Horner's scheme of 1 + cosine2 first / (first + 1) (1 + cosine2 (first + 2) / (first + 3) (...)).
+    # Horner's scheme of 1 + cosine2 first / (first + 1) (1 + cosine2 (first + 2) / (first + 3) (...)), in place.
     is_odd = dof % 2 == 1
     terms = np.ones_like(sine) if dof > 1 else np.zeros_like(sine)
     for j in range((dof - 3) // 2 if is_odd else (dof - 2) // 2, 0, -1):
-        terms = 1 + cosine2 * terms * ((2 * j) / (2 * j + 1) if is_odd else (2 * j - 1) / (2 * j))
+        terms *= cosine2
+        terms *= (2 * j) / (2 * j + 1) if is_odd else (2 * j - 1) / (2 * j)
+        terms += 1
     if is_odd:
         return np.asarray(0.5 + (np.arctan(slope) + sine * cosine * terms) / math.pi)
     return np.asarray(0.5 + sine * terms / 2)
