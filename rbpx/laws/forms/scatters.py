@@ -78,7 +78,7 @@ def correlated(x_N: Floats, rho: float, common: float, prior: float) -> ScatterM
 
     def onward(x_T: Floats) -> tuple[Floats, Floats]:
         R_TN = np.minimum(common * _correlation(x_T, x_N, rho), most)
-        carry_TN = np.linalg.solve(R_NN, R_TN.T).T if rho else R_TN
+        carry_TN = np.asarray(np.linalg.solve(R_NN, R_TN.T).T if rho else R_TN, np.float64)
         return carry_TN, 1 - (carry_TN * R_TN).sum(axis=1)
 
     return ScatterModel.of(prior, R_NN, onward, rho)

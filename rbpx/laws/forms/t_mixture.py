@@ -65,12 +65,12 @@ class TMixture:
         for least, close in ((_MAIN, _ROUGH), (_NEGLIGIBLE, _CLOSE)):
             some = self._heavier(least)
             *before, n_G = np.broadcast_shapes(some.centre.shape, some.scale.shape, some.weight.shape)
-            rows = [
+            centre, scale, weight = (
                 np.broadcast_to(part[..., None, :], (*before, len(tail_Q), n_G)).reshape(-1, n_G)
                 for part in (some.centre, some.scale, some.weight)
-            ]
+            )
             tail_R = np.broadcast_to(tail_Q, (*before, len(tail_Q))).reshape(-1)
-            at_R = _quantiles(*rows, tail_R, self.dof, close, at_R)
+            at_R = _quantiles(centre, scale, weight, tail_R, self.dof, close, at_R)
         return np.asarray(at_R).reshape(*before, len(tail_Q))
 
     def _heavier(self, least: float) -> "TMixture":
