@@ -5,6 +5,7 @@ Passages are texts whose tokens are coloured by their ranks, with the same grade
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -105,33 +106,14 @@ def marked(piece: Piece) -> str:
     return f"{before}{begin}{core}{end}{after}"
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """A status other than ok, and the laws or fits that have it."""
-
-    status: Status
-    of: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """What has the status, and what to do about it."""
-        between = "; " if any("," in each for each in self.of) else ", "
-        return f"{self.status.label} ({listed(self.of, 6, between)}): {self.status.remedy}"
+def doubt(status: Status, of: Sequence[str]) -> str:
+    """Says which laws or fits have a status, and what to do about it."""
+    between = "; " if any("," in each for each in of) else ", "
+    return f"{status.label} ({listed(of, 6, between)}): {status.remedy}"
 
 
-@dataclass(frozen=True)
-class Fact:
-    """A finding in one number.
-
-    Attributes:
-        label: what the number is.
-        value: the number as people read it.
-        beside: its interval, and how far to trust it.
-    """
-
-    label: str
-    value: str
-    beside: str
+Fact = tuple[str, str, str]
+"""A finding in one number: what it is, the number as people read it, its interval and how far to trust it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +125,7 @@ class Section:
         sentences: the result in words.
         figures: those drawn, and those that cannot be, with the reason.
         sheets: tables other than those of the figures.
-        doubts: statuses other than ok.
+        doubts: what has a status other than ok.
         passages: texts, token by token.
     """
 
@@ -152,7 +134,7 @@ class Section:
     sentences: tuple[str, ...]
     figures: tuple[Figure | Undrawn, ...]
     sheets: tuple[Table, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[str, ...] = ()
     passages: tuple[Passage, ...] = ()
 
 

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from rbpx.config.keys.output import Printed
 from rbpx.config.options import Format
 from rbpx.display.chart.figure import Figure, Undrawn
-from rbpx.display.section import Doubt, Section
+from rbpx.display.section import Section, doubt
 from rbpx.display.table import Table
 from rbpx.display.terminal import WIDEST, console, print_passages, print_tables, print_under
 from rbpx.errors import RbpxError, number_of
@@ -96,7 +96,10 @@ def _title(name: str, result: Result) -> str:
 
 def section(name: str, results: Sequence[Result]) -> Section:
     """Returns the section of a page about one result, or about those of a family, each part with its group's title."""
-    described, parts = analysis(name), [(_title(name, each), _section(name, each)) for each in results]
+    described, parts = (
+        analysis(name),
+        [(_title(name, each), _section(name, each, len(results) > 1)) for each in results],
+    )
     if len(parts) == 1:
         ((of, part),) = parts
         is_named = described.trainings and not described.across
@@ -111,31 +114,27 @@ def section(name: str, results: Sequence[Result]) -> Section:
         ),
         tuple(_numbered(figure, at, of) for at, (of, part) in enumerate(parts) for figure in part.figures),
         tuple(_numbered(table, at, of) for at, (of, part) in enumerate(parts) for table in part.sheets),
-        tuple(
-            replace(doubt, of=tuple(f"{each} of {of}" for each in doubt.of))
-            for of, part in parts
-            for doubt in part.doubts
-        ),
+        tuple(each for _, part in parts for each in part.doubts),
         tuple(passage for _, part in parts for passage in part.passages),
     )
 
 
-def _section(name: str, result: Result) -> Section:
+def _section(name: str, result: Result, names_group: bool) -> Section:
     tables = [table for table in result.tables if table.rows]
     names = [table.name for table in tables]  # tables of several groups share a name
     tables = [_numbered(each, at, each.about) if names.count(each.name) > 1 else each for at, each in enumerate(tables)]
     of_schedules = [line for group in result.groups for line in group.of_schedules]
-    doubts: dict[Status, list[str]] = {}
+    ending, doubts = f" of {_title(name, result)}" if names_group else "", dict[Status, list[str]]()
     for table in tables:
         for status, of in table.doubts().items():
-            doubts.setdefault(status, []).extend(of)
+            doubts.setdefault(status, []).extend(f"{each}{ending}" for each in of)
     return Section(
         name,
         ", ".join(filter(None, [analysis(name).title, _title(name, result) if analysis(name).across else ""])),
         (*result.sentences, *result.notes, *of_schedules),
         tuple(result.figures()),
         tuple(table.without_empty() for table in tables),
-        tuple(Doubt(status, tuple(dict.fromkeys(of))) for status, of in doubts.items()),
+        tuple(doubt(status, list(dict.fromkeys(of))) for status, of in doubts.items()),
         tuple(text.beginning(_LONGEST) for text in result.passages),
     )
 

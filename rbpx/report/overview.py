@@ -39,26 +39,26 @@ def _of_laws(result: Result) -> Iterator[Fact]:
     laws = [law for law in headline(result.rows) if law is not None]
     for law in laws:
         beside = f"{_between(law['alpha_lo'], law['alpha_hi'])}\nR² {number(law['r2'], 3)}{_doubt(law)}"
-        yield Fact(f"α of {law_title(law['law'], law['k'])}", number(law["alpha"], 3), beside)
+        yield f"α of {law_title(law['law'], law['k'])}", number(law["alpha"], 3), beside
     for law in [law for law in laws if law["backtest_error"] is not None][:1]:
         beside = f"of {law_title(law['law'], law['k'])} at {largest(result.groups[0])}, from the smaller ones"
-        yield Fact("error of the prediction", percent(law["backtest_error"]), beside)
+        yield "error of the prediction", percent(law["backtest_error"]), beside
 
 
 def _of_regimes(result: Result) -> Iterator[Fact]:
     supported, last = supported_k(result.rows), result.rows[-1]["k"]
     of = "the largest k of the grid" if supported == last else f"of k up to {last:,}"
-    yield Fact("largest k at which the law holds", UNKNOWN if supported is None else f"{supported:,}", of)
+    yield "largest k at which the law holds", UNKNOWN if supported is None else f"{supported:,}", of
 
 
 def _of_best(result: Result) -> Iterator[Fact]:
     """Returns size, tokens and loss of the best run of the first budget."""
     for row in [row for row in result.rows if row["kind"] == "best" and row["S"] is not None][:1]:
-        yield Fact("parameters", spoken(row["S"], 3), _between(row["S_lo"], row["S_hi"], spoken))
-        yield Fact("training tokens", spoken(row["D"], 3), _between(row["D_lo"], row["D_hi"], spoken))
+        yield "parameters", spoken(row["S"], 3), _between(row["S_lo"], row["S_hi"], spoken)
+        yield "training tokens", spoken(row["D"], 3), _between(row["D_lo"], row["D_hi"], spoken)
         loss = f"{law_title(row['law'], row['k'])} of such a run"
-        yield Fact(loss, number(row["y"], 3), _between(row["y_lo"], row["y_hi"]) + _doubt(row))
-        yield Fact("compute, FLOPs", short(row["C"]), "6 × parameters × tokens")
+        yield loss, number(row["y"], 3), _between(row["y_lo"], row["y_hi"]) + _doubt(row)
+        yield "compute, FLOPs", short(row["C"]), "6 × parameters × tokens"
 
 
 def _of_worth(result: Result) -> Iterator[Fact]:
@@ -67,7 +67,7 @@ def _of_worth(result: Result) -> Iterator[Fact]:
     for row in [row for row in overall if row["offset"] == overall[0]["offset"]]:
         label = f"times the {WORTH[row['axis']]}, by {law_title(row['law'], row['k'])}"
         beside = _between(row["multiplier_lo"], row["multiplier_hi"]) + _doubt(row)
-        yield Fact(label, number(row["multiplier"], 3), beside)
+        yield label, number(row["multiplier"], 3), beside
 
 
 def _of_predictions(result: Result) -> Iterator[Fact]:
@@ -76,7 +76,7 @@ def _of_predictions(result: Result) -> Iterator[Fact]:
     for name in ("rbp", "cross_entropy"):
         for row in [row for row in told if row["law"] == name and row["y"] is not None][:1]:
             label = f"{law_title(name, row['k'])} at S = {spoken(row['S'], 3)}"
-            yield Fact(label, number(row["y"], 3), _between(row["lo"], row["hi"]) + _doubt(row))
+            yield label, number(row["y"], 3), _between(row["lo"], row["hi"]) + _doubt(row)
 
 
 def _between(lo: float | None, hi: float | None, how: Callable[[float | None], str] = _IN_THREE) -> str:

@@ -45,7 +45,7 @@ def markdown(report: Report) -> str:
 
 def _facts(facts: Iterable[Fact]) -> list[str]:
     """Renders tiles as a list."""
-    lines = [f"- {_md(each.label)}: **{_md(each.value)}** ({_md(each.beside)})" for each in facts]
+    lines = [f"- {_md(label)}: **{_md(value)}** ({_md(beside)})" for label, value, beside in facts]
     return [*lines, ""] if lines else []
 
 
@@ -53,7 +53,7 @@ def _section(section: Section) -> list[str]:
     lines = [f"### {_md(section.title)}", ""]
     if section.sentences:
         lines += [" ".join(_md(sentence) for sentence in section.sentences), ""]
-    lines += [f"> {_md(doubt.text)}" for doubt in section.doubts] + ([""] if section.doubts else [])
+    lines += [f"> {_md(doubt)}" for doubt in section.doubts] + ([""] if section.doubts else [])
     for figure in section.figures:
         reason = getattr(figure, "reason", None)
         lines += [f"{_md(figure.title)}: not drawn. {_md(reason)}", ""] if reason else []

@@ -10,7 +10,7 @@ import pytest
 from rbpx.api.answer import Answer
 from rbpx.config.options import Format
 from rbpx.display.records import print_records
-from rbpx.display.section import Doubt, Section
+from rbpx.display.section import Section, doubt
 from rbpx.display.table import STATUS, Column, Table, interval
 from rbpx.display.terminal import console, print_tables
 from rbpx.display.vocabulary import whole
@@ -101,7 +101,7 @@ RECORDS = [
 @pytest.fixture
 def report() -> Report:
     """A report whose one section has the table."""
-    doubts = tuple(Doubt(status, tuple(of)) for status, of in TABLE.doubts().items())
+    doubts = tuple(doubt(status, of) for status, of in TABLE.doubts().items())
     section = Section("laws", "Laws", ("α_k of <all>.",), (), (TABLE,), doubts)
     part = PageGroup("ladder", "ladder on π", "about", (), (section,))
     none = Table("none", (Column("a", "a"),))
