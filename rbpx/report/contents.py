@@ -264,9 +264,8 @@ def assembled(
     # Sizes with several numbers of tokens have no law in size.
     found = [group for results in answers.values() for each in results for group in each.groups]
     groups = [*(each.groups[0] for each in fits), *found]
-    datasets = list(dict.fromkeys(group.first.dataset for group in groups))
-    families = list(dict.fromkeys(group.first.family for group in groups))
     runs = _runs_of(groups)
+    families, datasets = (list(dict.fromkeys(getattr(run, name) for run in runs)) for name in ("family", "dataset"))
     has_ranks = any(run.source == MEASURED or run.observed for run in runs)
     return Report(
         store=store,
@@ -291,8 +290,9 @@ def _has_numbers(table: Table) -> bool:
 
 
 def _runs_of(groups: Sequence[Group]) -> list[Run]:
-    """Returns the runs of groups, each once; a row that stands for several runs counts as those."""
-    runs = {(run.run_ids, run.size, run.family): run for group in groups for run in group.runs}
+    """Returns the runs of groups, each once and no plans; a row that stands for several runs counts as those."""
+    every = (run for group in groups for run in group.runs if not run.is_plan)
+    runs = {(run.run_ids, run.size, run.family): run for run in every}
     single = {run_id for run_ids, *_ in runs if len(run_ids) == 1 for run_id in run_ids}
     return [run for run in runs.values() if len(run.run_ids) == 1 or not single.issuperset(run.run_ids)]
 

@@ -34,6 +34,12 @@ def test_a_line_is_judged_as_one_and_a_grid_is_not() -> None:
     assert fixed_ratio.away(1e8, 4e9) == pytest.approx(math.log(2))
 
 
+def test_five_sizes_at_one_ratio_are_refused_for_the_ratio_and_three_for_their_number() -> None:
+    S, D = straight(8)
+    few = [fit_surface(Runs.of(S[:n], D[:n], law(S[:n], D[:n])), n_replicates=0).status for n in (3, 4, 5)]
+    assert few == [Status.too_few_sizes, Status.collinear_design, Status.collinear_design]
+
+
 @pytest.mark.parametrize("n", [(2, 8), (8, 2)])
 def test_fewer_than_three_sizes_or_numbers_of_tokens_are_collinear(n: tuple[int, int]) -> None:
     S, D = grid(*n)

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import os
 import re
 import zlib
@@ -410,6 +411,23 @@ def blank(page: Any) -> list[str]:
     places = "[...document.querySelectorAll('.plot')].filter(each => !each.querySelector('svg'))"
     found: list[str] = page.evaluate(f"{places}.map(each => each.dataset.of)")
     return found
+
+
+def test_runs_that_families_are_compared_by_are_counted_once(tmp_path: Path) -> None:
+    values = [f"{S},{name},{400 * S**-0.34!r},{math.exp(-4 * S**-0.1)!r}" for name in "ab" for S in SIZES[2:]]
+    rows = [f"{each},c4,pessimistic\n" for each in values]
+    store = other_people(tmp_path / "store", "S,family,loss_nats,rbp_1,dataset,ties\n" + "".join(rows))
+    with connected_once():
+        report = gather([(request(store, resamples=25), None)])
+    assert report.n_runs == len(report.runs.rows) == len(rows)
+    assert report.title == "Scaling laws of a and b on c4"
+
+
+def test_steps_of_a_plan_are_no_runs(tmp_path: Path) -> None:
+    rows = [f"1e8,b,c4,{9 - step},{step},0.1\n" for step in range(6)] + ["1e8,b,c4,,9,0.05\n"]
+    store = other_people(tmp_path / "store", "S,family,dataset,loss_nats,step,lr\n" + "".join(rows))
+    with connected_once():
+        assert gather([(request(store, resamples=25), None)]).n_runs == 6
 
 
 def test_imported_runs_are_counted_and_listed_each_once_with_all_that_is_known_of_them(of_losses: Report) -> None:

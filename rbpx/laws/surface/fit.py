@@ -28,6 +28,7 @@ from rbpx.status import Status, first_of, in_order
 FORMS: Final[dict[str, type[SurfaceForm]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
 
 _MOST_STARTS: Final = 196
+_OF_A_LINE: Final = 3  # sizes, which say little of size and tokens, wherever they lie
 _FEW_POINTS: Final = 400  # enough of thousands to rank the starts
 _FEW_STEPS: Final = 20  # of each start
 _FINALISTS: Final = 16
@@ -173,11 +174,13 @@ def fit_surface(
 
     if N and not np.all((y_N > 0) & np.isfinite(y_N)):
         return without(Status.not_positive)
+    on_a_line = design is not None and design.is_collinear and not design.is_budget
     if N <= n_free:
-        return without(Status.too_few_sizes)
+        vary = design is not None and min(design.n_S, design.n_D) > _OF_A_LINE
+        return without(Status.collinear_design if on_a_line and vary else Status.too_few_sizes)
     if np.ptp(y_N) == 0:
         return without(Status.no_trend)
-    if not collinear and design is not None and design.is_collinear and not design.is_budget:
+    if on_a_line and not collinear:
         return without(Status.collinear_design)
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     equation = kind(y_ref)

@@ -41,14 +41,9 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
         return []
     of_all, rows = [group for group, _ in pairs], alike([row for _, row in pairs])
     k = sorted({int(name.removeprefix("alpha_")) for name in rows[0] if name.removeprefix("alpha_").isdigit()})
+    together = Group(tuple(run for group in of_all for run in group.runs), of_all[0].ties)
     shown = [row | {"dataset": group.title_of_text} for group, row in zip(of_all, rows, strict=True)]
-    return [Result([_merged(of_all)], rows, [_pairs(k).of("Exponents of the laws in S", shown)], [_sentence(shown)])]
-
-
-def _merged(groups: Sequence[Group]) -> Group:
-    """Merges groups into one, named by all of them."""
-    name = " + ".join(dict.fromkeys(run.family for group in groups for run in group.runs))
-    return Group(tuple(replace(run, family=name) for group in groups for run in group.runs), groups[0].ties)
+    return [Result([together], rows, [_pairs(k).of("Exponents of the laws in S", shown)], [_sentence(shown)])]
 
 
 def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: ExponentsKeys) -> list[Points]:

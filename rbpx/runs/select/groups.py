@@ -109,9 +109,13 @@ def _by_size(connection: duckdb.DuckDBPyConnection, request: Narrowing, cells: C
     of_size = [group for group in groups if not group.has_trainings]
     if groups and not of_size:
         raise RbpxError(_no_law_of_size(groups[0], request))
-    for group in groups:
-        if group.has_trainings and request.is_about(group.first.family):
-            logging.getLogger(__name__).warning(_no_law_of_size(group, request))
+    without = [group for group in groups if group.has_trainings and request.is_about(group.first.family)]
+    every = select_runs(connection, request, cells, plans=True) if without else []
+    running = {training_of(states[0]) for states in underway(every)}
+    for group in without:
+        trainings = {training_of(run) for run in group.runs}
+        told = f"{group.title}: {said_of_underway(len(trainings), group.first.source)}"
+        logging.getLogger(__name__).warning(told if trainings <= running else _no_law_of_size(group, request))
     return of_size if request.frontier else [_checked(group) for group in of_size]
 
 
