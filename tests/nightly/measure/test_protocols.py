@@ -26,6 +26,6 @@ def test_laws_of_official_runs_count_ties_optimistically_unless_asked_otherwise(
     store = f"store={tmp_path / 's'}"
     here("measure", "-m", *words, "protocol=paper,official", store, cwd=cwd, check=0)
     for more, rules in (((), {"paper": "pessimistic", "official": "optimistic"}), (("ties=mid",), None)):
-        asked = ("fit", "laws=[rbp]", "k=[1]", "resamples=20", store, "--format", "json", *more)
+        asked = ("fit", "laws=[rbp]", "k=[1]", "resamples=20", store, "--format", "json", "--details", *more)
         rows = json.loads(here(*asked, cwd=cwd, check=0).stdout)
         assert {row["protocol"]: row["ties"] for row in rows} == (rules or {"paper": "mid", "official": "mid"})
