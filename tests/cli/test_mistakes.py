@@ -69,7 +69,6 @@ COMPOSED = {
     "run experiment=rbp_figure3": "did you mean rbp_figure_3",
     "plan Model=gpt2": "did you mean model",
     "plan dataset=file dataset.path=/x/a,b.jsonl": r"a sweep -m dataset\.path=/x/a,b\.jsonl",
-    "plan dataset=file dataset.fields=text": r"dataset\.fields=text.*list",
     "fit ~nosuch": "'nosuch' does not exist",
     "plan model.bos=add ~model": "model.bos=add is a key of model, and none is named; add model=NAME",
 }

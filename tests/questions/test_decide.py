@@ -58,7 +58,7 @@ def test_one_table_says_what_smaller_models_lose_within_a_hundred_columns(asked:
 def test_on_a_page_about_several_groups_each_is_named_before_its_first_sentence(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(render, "_section", lambda name, of: Section(name, "", ("First.", "Second."), ()))
+    monkeypatch.setattr(render, "_section", lambda name, of, names_group: Section(name, "", ("First.", "Second."), ()))
     said = render.section("decide", [asked.results[0]] * 2).sentences
     assert said == ("ours on c4 (them): First.", "Second.") * 2
 

@@ -23,8 +23,7 @@ def test_the_figure_shows_what_a_line_leaves_at_each_size(tmp_path: Path) -> Non
     assert isinstance(figure, Figure)
     shown = {}
     for row in figure.values.rows:
-        name, size, left = (row[at].values[0] for at in (0, 2, 3))
-        shown.setdefault(name, {})[size] = left
+        shown.setdefault(row["series"], {})[row["non_embedding_params"]] = row["residual_ln"]
     assert list(shown) == ["CE", "k = 1", "k = 10"]
     for record in answer.rows:
         params, name = record["params"], "CE" if record["k"] is None else f"k = {record['k']}"
