@@ -165,7 +165,7 @@ class Group:
     @property
     def trainings(self) -> list[tuple[Any, ...]]:
         """The training of each run; its checkpoints share it."""
-        return [(run.family, run.variant, *training_of(run)) for run in self.runs]
+        return [_training(run) for run in self.runs]
 
     @property
     def has_trainings(self) -> bool:
@@ -194,7 +194,7 @@ class Group:
         return self._n_before_last([run for run in self.runs if run.place is not SchedulePhase.end])
 
     def _n_before_last(self, runs: Sequence[Run]) -> int:
-        return 0 if self.averaged else len(runs) - len({(run.family, run.variant, *training_of(run)) for run in runs})
+        return 0 if self.averaged else len(runs) - len(set(map(_training, runs)))
 
     @property
     def is_mixed(self) -> bool:
@@ -346,6 +346,10 @@ class Group:
     def key(self) -> Hashable:
         """The key of the group for its results, rows and fits."""
         return tuple(self.names().items())
+
+
+def _training(run: Run) -> tuple[Any, ...]:
+    return run.family, run.variant, *training_of(run)
 
 
 def titles_of(groups: Sequence[Group], names: Sequence[str] | None = None) -> list[str]:

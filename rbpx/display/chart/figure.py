@@ -12,13 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from rbpx.display.chart.colours import DASHES
-from rbpx.display.table import Column, Table
+from rbpx.display.table import Column, Table, label
 from rbpx.display.vocabulary import amount, percent, short, size_name, title_of, whole
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.prediction.prediction import predictions_along
-from rbpx.status import Status
 
 Rows = Sequence[Mapping[str, Any]]
 T = TypeVar("T")
@@ -170,7 +169,7 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
 
 def _shown(rows: Rows) -> Rows:
     """Returns rows with the label of a status and the name of a size."""
-    names: dict[str, Callable[[str], str]] = {"status": lambda status: Status(status).label, "size": size_name}
+    names: dict[str, Callable[[str], str]] = {"status": label, "size": size_name}
     return [{name: names[name](str(of)) if of and name in names else of for name, of in row.items()} for row in rows]
 
 

@@ -152,14 +152,10 @@ def _with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
 
     Only the number of the dropped groups is reported.
     """
-
-    def place(group: Group) -> tuple[str, ...]:
-        return named(group.first, [name for name in _SHARED if name != "variant"])
-
-    has_law = {place(group): group for group in groups if group.n_sizes >= least}
-    kept = [group for group in groups if group.n_sizes >= least or place(group) not in has_law]
+    has_law = {_beside(group): group for group in groups if group.n_sizes >= least}
+    kept = [group for group in groups if group.n_sizes >= least or _beside(group) not in has_law]
     for where, group in has_law.items():
-        n = sum(len(each.runs) for each in groups if place(each) == where and each.n_sizes < least)
+        n = sum(len(each.runs) for each in groups if _beside(each) == where and each.n_sizes < least)
         if n:
             logging.getLogger(__name__).warning(
                 f"{group.title}: left out {number_of(n, 'checkpoint')} of revisions with fewer than {least} sizes; for "
