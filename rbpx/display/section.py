@@ -138,7 +138,7 @@ class Section:
     passages: tuple[Passage, ...] = ()
 
 
-def interval(value: float | None, lo: float | None, hi: float | None, digits: int = 3) -> str:
+def between(value: float | None, lo: float | None, hi: float | None, digits: int = 3) -> str:
     """Renders a number with its interval, for a sentence."""
     if lo is None or hi is None:
         return f"{number(value, digits)} (no interval)"
@@ -147,4 +147,4 @@ def interval(value: float | None, lo: float | None, hi: float | None, digits: in
 
 def interval_of(estimate: Bounded, digits: int = 3) -> str:
     """Renders a number that has its interval."""
-    return interval(estimate.value, estimate.lo, estimate.hi, digits)
+    return between(estimate.value, estimate.lo, estimate.hi, digits)

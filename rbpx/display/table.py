@@ -145,17 +145,18 @@ class Table:
         about: str = "",
         axis: Axis = Axis.S,
         note: str = "",
-        brief: Callable[[Row], bool] | bool = True,
+        brief: Sequence[bool] | bool = True,
     ) -> "Table":
         """Returns the table of some rows.
 
-        `about` is the name of its group of runs, `axis` that of the laws, which names show; `brief` says which rows a
-        terminal shows without details: all, none, or those for which it is true.
+        `about` is the name of its group of runs, `axis` that of the laws, which names show; `brief` says whether a
+        terminal shows them without details, for each row or for all.
         """
         rows = list(rows)
         has_S = axis is Axis.S and PLACE[0] in self.columns
         columns = tuple(each.along(axis) for each in self.columns if not has_S or each.name != "{x}")
-        some = tuple(at for at, row in enumerate(rows) if (brief(row) if callable(brief) else brief))
+        is_shown = [brief] * len(rows) if isinstance(brief, bool) else brief
+        some = tuple(at for at, (_, shown) in enumerate(zip(rows, is_shown, strict=True)) if shown)
         first = tuple(along(each, axis) for each in self.first)
         return Table(
             self.name, columns, first, title, rows, note, about, self.is_wide, some if len(some) < len(rows) else None

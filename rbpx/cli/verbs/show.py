@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rbpx.cli.registry import Command, Verb
-from rbpx.display.section import interval
+from rbpx.display.section import between
 from rbpx.display.vocabulary import short
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import out, say
@@ -52,7 +52,7 @@ def perform(asked: Command) -> None:
 def _said_of_fit(fit: "Record") -> str:
     at_k = "" if fit["k"] is None else f" at k = {fit['k']:,}"
     about = f"{fit['law']}{at_k} of {fit['family']} on {fit['dataset']}"
-    alpha = f", alpha {interval(fit['alpha'], fit['alpha_lo'], fit['alpha_hi'])}" if fit["alpha"] is not None else ""
+    alpha = f", alpha {between(fit['alpha'], fit['alpha_lo'], fit['alpha_hi'])}" if fit["alpha"] is not None else ""
     again = (fit["reproduced"] or {}).get("largest_relative_difference")
     differs = f"; fitted again its constants differ by {short(again)} at most" if again is not None else ""
     return f"fit {fit['fit_id']}: {about}{alpha}, {fit.get('status_word', fit['status'])}{differs}"

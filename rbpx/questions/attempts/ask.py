@@ -20,6 +20,7 @@ from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, fit_record
 from rbpx.runs.group import Group
+from rbpx.runs.run import grouped
 from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -98,18 +99,19 @@ def _tables(group: Group, rows: Sequence[Record], request: AttemptsKeys) -> Iter
     A terminal shows pass@k at the first and the last k, or at every k of the request, including those predicted by
     beta.
     """
-    axis, asked = group.axis.value, request.k.listed()
-    ends = [row["k"] for row in rows if row["kind"] == "pass"]
-    for kind, table, title, brief in (
-        ("pass", PASSES, "Pass@k", lambda row: row["k"] in (asked or (ends[0], ends[-1]))),
-        ("exponent", EXPONENTS, "Exponents in k", False),
-        ("forecast", FORECASTS, "Pass@k at more attempts", lambda row: row["k"] in asked and row["way"] == _WAYS[BETA]),
-        ("hidden", HIDDEN, "Forecasts with samples hidden", False),
-        ("law", LAWS, f"Laws of attempts in {axis}", False),
-    ):
-        of_kind = [_told(row) for row in rows if row["kind"] == kind]
-        if of_kind or kind in ("pass", "exponent"):
-            yield table.of(title, of_kind, group.title, group.axis, brief=brief)
+    asked, about = request.k.listed(), (group.title, group.axis)
+    of = grouped(map(_told, rows), lambda row: str(row["kind"]))
+    passes, exponents, forecasts = (of.get(kind, []) for kind in ("pass", "exponent", "forecast"))
+    is_brief = [row["k"] in (asked or (passes[0]["k"], passes[-1]["k"])) for row in passes]
+    yield PASSES.of("Pass@k", passes, *about, brief=is_brief)
+    yield EXPONENTS.of("Exponents in k", exponents, *about, brief=False)
+    if forecasts:
+        is_brief = [row["k"] in asked and row["way"] == _WAYS[BETA] for row in forecasts]
+        yield FORECASTS.of("Pass@k at more attempts", forecasts, *about, brief=is_brief)
+    if "hidden" in of:
+        yield HIDDEN.of("Forecasts with samples hidden", of["hidden"], *about, brief=False)
+    if "law" in of:
+        yield LAWS.of(f"Laws of attempts in {group.axis.value}", of["law"], *about, brief=False)
 
 
 def _sentences(group: Group, rows: Sequence[Record]) -> Iterator[str]:

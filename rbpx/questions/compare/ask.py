@@ -172,7 +172,7 @@ def _tables(rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
     shown = len(parts) - sum(row["by"] == "document" for row in parts) + _LISTED
     in_brief = ("text", "kind", "slice")
     rows = [row | {"name": _part(row)} for row in parts[:shown]]
-    yield PARTS.of("Bits per byte", rows, about, brief=lambda row: row["by"] in in_brief)
+    yield PARTS.of("Bits per byte", rows, about, brief=[row["by"] in in_brief for row in rows])
     yield HITS.of(f"Hits, ties {ties}", hits, about, brief=asks_k)
 
 

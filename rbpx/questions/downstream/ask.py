@@ -66,12 +66,12 @@ def _of_family(tasks: Sequence[TaskSteps], request: DownstreamKeys) -> Result:
     about, of_each = group.title_of_family, [row | {"task": f"all {len(tasks)} tasks"} for row in of_all]
     best = [[(row["feature"], row["k"]) for row in rows] for rows in by_task]
     shown = _shown(tasks, best)
-    first = [*map(_told, shown)]
+    is_shown = [any(row is each for each in shown) for row in predictions]
     return Result(
         [group],
         [*predictions, *of_tasks, *of_all],
         [
-            PREDICTIONS.of("Success predicted in two steps", map(_told, predictions), about, brief=first.__contains__),
+            PREDICTIONS.of("Success predicted in two steps", map(_told, predictions), about, brief=is_shown),
             FEATURES.of("Which feature predicts best", map(_named, [*of_tasks, *of_each]), about, brief=False),
         ],
         [_sentence(shown, [*of_all, *of_tasks])],

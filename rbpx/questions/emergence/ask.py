@@ -93,8 +93,8 @@ def _tables(group: Group, found: Sequence[Emergence]) -> Iterator[Table]:
         yield windows(group, found[0], "windows", f"Windows at k = {found[0].k:,}")
     title, first = "Laws of windows of N tokens in a row", _first(found)
     told = [(first.k, n) for n in (first.told["n"], None)]  # what the sentence is about
-    main = [_told(law, group.axis) for law in laws if _has_law(law) or (law["k"], law["n"]) in told]
-    yield LAWS.of(title, [_told(law, group.axis) for law in laws], *about, brief=main.__contains__)
+    is_main = [_has_law(law) or (law["k"], law["n"]) in told for law in laws]
+    yield LAWS.of(title, [_told(law, group.axis) for law in laws], *about, brief=is_main)
 
 
 def _has_law(row: Record) -> bool:

@@ -94,8 +94,7 @@ def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> It
     yield SHARES.of("Shares of cross-entropy, corrected for the bias of counting", terms, *about, brief=False)
     title = f"Laws of cross-entropy and its terms in {group.axis.value}"
     told = [with_reach(law, group.axis) | {"law": law_title(law["law"])} for law in laws]
-    first = [law_title(law) for law in whole]
-    yield LAWS.of(title, told, *about, brief=lambda law: has_laws and law["law"] in first)
+    yield LAWS.of(title, told, *about, brief=[has_laws and law["law"] in whole for law in laws])
 
 
 _NATS: Final = " ".join(f"{name}_nats" for name in TERMS)

@@ -37,7 +37,7 @@ def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
     shown = [row | row["params"] | _named(each) for row, each in zip(fits, losses, strict=True)]
     about = group.title if losses[0].a.where else group.title_of_family
     first = {each.name for each in _main(losses)}
-    is_brief = len(losses) <= _MOST_ROWS or (lambda row: row["loss"] in first)
+    is_brief = [len(losses) <= _MOST_ROWS or row["loss"] in first for row in shown]
     table = PAIRS.of("Gaps", shown, about, group.axis, brief=is_brief)
     said = [*_counted(losses, tested), *(_sentence(_main(pair)) for pair in pairs[:_MOST_PAIRS])]
     return Result([pair[0].a.group for pair in pairs], fits, [table], said, partial(figures, pairs, shown, table), fits)

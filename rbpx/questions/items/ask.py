@@ -140,19 +140,14 @@ LAWS: Final = table_of(
 
 def _tables(groups: Sequence[Group], rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
     about, largest = groups[0].title_of_family, {group.runs[-1].run_id for group in groups}
-
-    def is_brief(row: Record) -> bool:
-        return row["run_id"] in largest or (row["slice"] is None and len(groups) < _MANY)
-
-    for kind, table, title, brief in (
-        ("items", SCORES, "Scores of items", is_brief),
-        ("exact_match", MATCHES, "Exact match at k", lambda row: asks_k and row["run_id"] in largest),
-        ("law", LAWS, "The law of emergence on items", False),
-    ):
-        of_kind = [row for row in rows if row["kind"] == kind]
-        if kind == "law":
-            of_kind = [row | {"correction": _ASSUMED[row["correction"]]} for row in of_kind]
-        yield table.of(title, of_kind, about, brief=brief)
+    scores, matches, laws = ([row for row in rows if row["kind"] == kind] for kind in ("items", "exact_match", "law"))
+    are_few = len(groups) < _MANY
+    is_brief = [row["run_id"] in largest or (row["slice"] is None and are_few) for row in scores]
+    yield SCORES.of("Scores of items", scores, about, brief=is_brief)
+    is_brief = [asks_k and row["run_id"] in largest for row in matches]
+    yield MATCHES.of("Exact match at k", matches, about, brief=is_brief)
+    laws = [row | {"correction": _ASSUMED[row["correction"]]} for row in laws]
+    yield LAWS.of("The law of emergence on items", laws, about, brief=False)
 
 
 def _items_table(group: Group, shown: Sequence[Record]) -> Table:

@@ -135,7 +135,7 @@ def _tables(group: Group, k_grid: Sequence[int], laws: Sequence[Record], joint: 
     note = f"Fitted to logarithms at k = {', '.join(map(str, k_grid))}{ties}." if k_grid else ""
     told = {row["size"] for row in spread(laws, _MOST)}
     title = "Laws in k: −ln RBP_k = C · k^−α_k in each model"
-    yield LAWS.of(title, laws, group.title, group.axis, note, brief=lambda row: row["size"] in told)
+    yield LAWS.of(title, laws, group.title, group.axis, note, brief=[row["size"] in told for row in laws])
     if joint is None:
         return
     ks = f"k = {joint.of_range[0]:,} to {joint.of_range[-1]:,}"

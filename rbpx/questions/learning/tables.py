@@ -86,9 +86,9 @@ def tables(found: LearningRows, top: int) -> Iterator[Table]:
     about, axis = found.group.title, found.group.axis
     improved, worsened = (found.of("token", trend=trend) for trend in ("improves", "worsens"))
     if improved:
-        first = [row["token_id"] for row in improved[:CARRYING]]
-        title, is_first = "What improves, by share", lambda row: row["token_id"] in first
-        yield BETTER.of(title, _named(improved[:top]), about, axis, brief=is_first)
+        shown = _named(improved[:top])
+        is_first = [at < CARRYING for at in range(len(shown))]
+        yield BETTER.of("What improves, by share", shown, about, axis, brief=is_first)
     if worsened:
         worse, last = replace(BETTER, name="worse"), _named(worsened[: -top - 1 : -1])
         yield worse.of("What gets worse, the worst first", last, about, axis, brief=False)

@@ -144,8 +144,8 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
     of = f", revision {names['revision']}" if names.get("revision") else ""
     size = "" if names["fixed_size"] is None else f" at size {names['fixed_size']}"
     about = f"{names['dataset']}: {names['variant']} against {names['base']}{of}, along {names['axis']}{size}"
-    first = [_told(row) for row in main]
-    tables = [OVERALL.of("Multipliers overall", map(_told, overall), about, axis, brief=first.__contains__)]
+    is_main = [row["offset"] == names["offset"] for row in overall]
+    tables = [OVERALL.of("Multipliers overall", map(_told, overall), about, axis, brief=is_main)]
     tables += [MODELS.of("Multipliers one by one", map(_told, at), about, axis, brief=False)] if at else []
     said = map(_sentence, sorted(main, key=lambda row: headline(row["law"], row["k"])))
     return Result([base], rows, tables, [*said], notes=notes)

@@ -98,8 +98,7 @@ def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> 
     by_k = [row for k in dict.fromkeys(row["k"] for row in laws) for row in (*of_tokens, *laws) if row["k"] == k]
     lengths = {row["n"] for row in laws}
     title = "−ln RBP_k = C · S^−α from the outcomes"
-    first = [_law(row) for row in by_k if _is_of_all(row, lengths)]
-    yield LAWS.of(title, map(_law, by_k), about, brief=first.__contains__)
+    yield LAWS.of(title, map(_law, by_k), about, brief=[_is_of_all(row, lengths) for row in by_k])
     rbp = {
         (row["k"], row["n"], row["size"]): row for row in rows if row["kind"] == "rbp" and row["correction"] == "none"
     }

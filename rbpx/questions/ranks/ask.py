@@ -118,7 +118,7 @@ def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:
     totals = [
         row | {"distribution": label(row), "formula": FAMILIES[row["distribution"]].equation} for row in ranks.totals
     ]
-    yield TOGETHER.of(title, totals, about, brief=lambda row: row in totals[:upto])
+    yield TOGETHER.of(title, totals, about, brief=[at < upto for at in range(len(totals))])
     yield EACH.of("Distributions of the ranks at each size", map(_named, fitted), about, brief=False)
     derived = [_derived(row) for row, *_ in ranks.derived]
     yield LAWS.of("α of laws, measured and derived", derived, about, brief=False)

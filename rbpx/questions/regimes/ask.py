@@ -5,7 +5,7 @@ choice of documents from the bootstrap. Source: RBP paper (arXiv 2510.20387), se
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -112,11 +112,11 @@ def _word(row: Record) -> str:
     return "reversed" if row["alpha"] is not None and row["alpha"] < 0 else "noise"
 
 
-def _is_told(rows: Sequence[Record]) -> Callable[[Record], bool]:
+def _is_told(rows: Sequence[Record]) -> list[bool]:
     """Which k a terminal shows: powers of ten, and where the law ends; all of a few."""
     holds, ends = ([row["k"] for row in rows if row["stands"] is stands] for stands in (True, False))
     told = {*_TOLD_K, *holds[-1:], *ends[:1], rows[0]["supported_up_to_k"] if rows else None}
-    return lambda row: len(rows) <= _FEW or row["k"] in told
+    return [len(rows) <= _FEW or row["k"] in told for row in rows]
 
 
 def _sentences(rows: Sequence[Record]) -> Iterator[str]:

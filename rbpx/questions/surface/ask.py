@@ -9,7 +9,7 @@ import duckdb
 
 from rbpx.display.fixed_parameters import given_tables, said_of_given
 from rbpx.display.frontier import frontier_table
-from rbpx.display.section import interval as between
+from rbpx.display.section import between
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
 from rbpx.display.vocabulary import amount, headline, in_digits, law_title, rough, short, whole
 from rbpx.errors import number_of
@@ -84,11 +84,10 @@ def _tables(
     about, named = group.title, [(f"{law.trained.title}, {form.fit.form}", form) for law in laws for form in law.forms]
     if rows := [_by_exponents(form) for _, form in named]:
         of_forms = {name: FORMS[name].equation for name in (row["form"] for row in rows)}
-        main = [row for row, (_, form) in zip(rows, named, strict=True) if form.row["law"] in ("rbp", "cross_entropy")]
-        brief = request.laws.by_name or main.__contains__
+        is_main = [request.laws.by_name or form.row["law"] in ("rbp", "cross_entropy") for _, form in named]
         told = "; ".join(f"{name}: {equation}" for name, equation in of_forms.items())
         alone = "" if any(law.asks_form for law in laws) else _ALONE
-        yield SURFACES.of("Surfaces in size and tokens", rows, about, note=f"{told}{alone}.", brief=brief)
+        yield SURFACES.of("Surfaces in size and tokens", rows, about, note=f"{told}{alone}.", brief=is_main)
     yield from given_tables([(title, each) for title, form in named for each in form.fit.pinned], about)
     if cells:
         yield replace(frontier_table(cells, about), brief=())

@@ -58,7 +58,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: UnitsKe
     note = note if uncounted else ""
     title = "Nats per token and bits per byte"
     tables = [
-        BITS.of(title, tokens, group.title, note=note, brief=lambda row: row["size"] in told),
+        BITS.of(title, tokens, group.title, note=note, brief=[row["size"] in told for row in tokens]),
         RANKS.of("Rank of the true token, rank/V, and RBP at k of a share of V", rows, group.title, brief=False),
     ]
     return Result([group], rows, tables, [_said(rows[0], rows[-1])])
