@@ -1,4 +1,4 @@
-"""Downloads files of the Hugging Face hub, lists their sizes, and explains refusals in one line."""
+"""What files of the Hugging Face hub take and whether they are here; its refusals in one line."""
 
 import logging
 import os
@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rbpx.errors import AbsentModelError, MeasureError, RbpxError, reason
+from rbpx.errors import AbsentModelError, RbpxError
 
 TIMEOUT_S: Final = 5  # of a metadata request; a slower hub counts as unreachable
-_LISTED_AT_ONCE: Final = 100  # paths per request
 _RETRIES: Final = 3  # of a streaming read; `datasets` would retry for minutes
 
 
@@ -56,62 +55,43 @@ class HubFile:
     """A file of a repository at one commit.
 
     Attributes:
-        kind: `model` or `dataset`.
-        repository: ORG/NAME.
-        path: of the file in it.
         blob: the name of its content in the cache: SHA-256 of a large file, git's hash of a small one.
+        is_here: whether all of it is on this machine.
     """
 
-    kind: str
-    repository: str
-    commit: str
     path: str
     n_bytes: int
     blob: str
+    is_here: bool
 
-    @property
-    def content(self) -> tuple[str, str, str]:
-        """Key that files of the same content in a repository share; they are downloaded together."""
-        return self.kind, self.repository, self.blob
+    @classmethod
+    def of(cls, kind: str, repository: str, commit: str, path: str, n_bytes: int, blob_id: str, lfs: Any) -> "HubFile":
+        """A file of a `model` or `dataset` as the hub lists it; `lfs` is None for a small one."""
+        blob = blob_id if lfs is None else lfs.sha256
+        folder = cache_folder() / f"{kind}s--{repository.replace('/', '--')}"
+        is_here = (folder / "blobs" / blob).exists() or (folder / "snapshots" / commit / path).exists()
+        return cls(path, n_bytes, blob, is_here)
 
-    @property
-    def is_here(self) -> bool:
-        """Whether all of it is on this machine."""
-        folder = cache_folder() / f"{self.kind}s--{self.repository.replace('/', '--')}"
-        return (folder / "blobs" / self.blob).exists() or (folder / "snapshots" / self.commit / self.path).exists()
 
-    def fetch(self, advance: Callable[[int], None]) -> None:
-        """Download it into the hub's cache; other processes that want it wait.
+Needs = tuple[str | None, Sequence[HubFile], int]
+"""Commit and files of a repository, and the bytes besides that are read and of which a sample is stored."""
 
-        `advance` is called with the number of bytes received, or, negative, to be received again.
 
-        Raises:
-            RbpxError: this user may not read it.
-            MeasureError: the hub or the disk fails.
-        """
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
+def bytes_bar(advance: Callable[[int], None]) -> Any:
+    """A progress bar class for `snapshot_download` that shows nothing and calls `advance` with the bytes that came."""
+    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
-        class Bytes(tqdm):
-            def __init__(self, *args: Any, desc: str = "", **kwargs: Any) -> None:
-                super().__init__(disable=True)  # type: ignore[no-untyped-call]
-                self._is_whole = "downloading bytes" not in desc  # the other of Xet's two bars per file
+    class Bytes(tqdm):
+        def __init__(self, *args: Any, desc: str = "", **kwargs: Any) -> None:
+            super().__init__(disable=True)  # type: ignore[no-untyped-call]
+            self._is_whole = desc.startswith("Reconstructing")  # others count files, and bytes of Xet's line
 
-            def update(self, n: float | None = 1) -> bool | None:
-                if self._is_whole:
-                    advance(int(n or 0))
-                return None
+        def update(self, n: float | None = 1) -> bool | None:
+            if self._is_whole:
+                advance(int(n or 0))
+            return None
 
-        try:
-            with explained(f"{self.kind}.{'id' if self.kind == 'model' else 'hub'}", self.repository, self.commit):
-                hf_hub_download(self.repository, self.path, repo_type=self.kind, revision=self.commit, tqdm_class=Bytes)
-        except RbpxError:
-            raise
-        except Exception as problem:  # any network or disk failure
-            raise MeasureError(
-                f"{self.path} of {self.repository} did not come ({type(problem).__name__}: {reason(problem, 160)}); "
-                "type the same again"
-            ) from None
+    return Bytes
 
 
 def cache_folder() -> Path:
@@ -119,23 +99,6 @@ def cache_folder() -> Path:
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
-
-
-def files_of(kind: str, repository: str, commit: str, paths: Sequence[str]) -> list[HubFile]:
-    """Sizes and content names of some files of a repository, in the order of their paths; absent files are left out.
-
-    `kind` is `model` or `dataset`.
-    """
-    from huggingface_hub import HfApi, RepoFile
-
-    api, wanted = HfApi(), sorted(paths)
-    parts = [wanted[at : at + _LISTED_AT_ONCE] for at in range(0, len(wanted), _LISTED_AT_ONCE)]
-    told = [each for part in parts for each in api.get_paths_info(repository, part, repo_type=kind, revision=commit)]
-    return [
-        HubFile(kind, repository, commit, each.path, each.size, each.blob_id if each.lfs is None else each.lfs.sha256)
-        for each in told
-        if isinstance(each, RepoFile)
-    ]
 
 
 @contextmanager

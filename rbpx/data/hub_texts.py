@@ -11,7 +11,7 @@ from typing import Any, Final
 from rbpx.config.options import Draw
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, draw, text_hash
-from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of, gated, quiet
+from rbpx.data.hub import TIMEOUT_S, HubFile, Needs, explained, gated, quiet
 from rbpx.data.parquet_parts import Tell, parts_bytes, read_parts
 from rbpx.data.texts import Content, Source, content_of, texts
 from rbpx.errors import MeasureError, NotHereError, RbpxError, reason
@@ -58,23 +58,8 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -
         return _from_cache(dataset, commit, limit, seed)
 
 
-@dataclass(frozen=True)
-class NeededRows:
-    """What drawing a sample reads from the hub.
-
-    Attributes:
-        commit: that it is drawn from.
-        files: downloaded whole, into the hub's cache.
-        n_read_bytes: further bytes that are read, for a stream an upper bound.
-    """
-
-    commit: str
-    files: Sequence[HubFile]
-    n_read_bytes: int
-
-
-def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> NeededRows:
-    """What `read_hub` would download and read, for the same arguments.
+def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> Needs:
+    """What `read_hub` would download whole, and read besides (of a stream an upper bound), for the same arguments.
 
     Raises:
         RbpxError: as `read_hub`.
@@ -85,22 +70,24 @@ def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> NeededR
         commit = _current_commit(hub, dataset.revision)
         if isinstance(commit, Exception):
             _from_cache(dataset, commit, limit, seed)
-            return NeededRows(str(dataset.revision), (), 0)
+            return str(dataset.revision), (), 0
         builder, parts = _opened(dataset, commit)
-        if dataset.draw is Draw.whole:
-            if (Path(builder.cache_dir) / _PREPARED).is_file():  # loaded before
-                return NeededRows(commit, (), 0)
-            listed = [path for of_split in builder.config.data_files.values() for path in of_split]
-            return NeededRows(commit, _hub_files(hub, commit, listed), 0)
         if dataset.draw is Draw.parts:
-            return NeededRows(commit, (), parts_bytes(parts, dataset.row_choice(), place_of(dataset), limit, seed))
-        files = _hub_files(hub, commit, [path for _, path in parts])
-        return NeededRows(commit, (), sum(file.n_bytes for file in files))
+            return commit, (), parts_bytes(parts, dataset.row_choice(), place_of(dataset), limit, seed)
+        if dataset.draw is not Draw.whole:
+            return commit, (), sum(file.n_bytes for file in _hub_files(hub, commit, [path for _, path in parts]))
+        if (Path(builder.cache_dir) / _PREPARED).is_file():  # loaded before
+            return commit, (), 0
+        listed = [path for of_split in builder.config.data_files.values() for path in of_split]
+        return commit, _hub_files(hub, commit, listed), 0
 
 
 def _hub_files(hub: str, commit: str, addresses: Sequence[str]) -> list[HubFile]:
     """The files at hf:// addresses."""
-    return files_of("dataset", hub, commit, [address.partition(f"@{commit}/")[2] for address in addresses])
+    from huggingface_hub import HfFileSystem
+
+    told = ((address.partition(f"@{commit}/")[2], HfFileSystem().info(address)) for address in addresses)
+    return [HubFile.of("dataset", hub, commit, path, of["size"], of["blob_id"], of["lfs"]) for path, of in told]
 
 
 def _named_hub(dataset: DatasetConfig) -> str:

@@ -1,13 +1,13 @@
 """Downloads all that measuring a sweep reads from the hub, without loading a model: requests in, results out.
 
-The hub says the commit, files and sizes of each model and dataset; huggingface_hub fetches the missing files in
-parallel.
+The hub says the commit, files and sizes of each model and dataset; they are fetched as `measure` would fetch them.
 """
 
 import shutil
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -16,9 +16,8 @@ from typing import Final
 
 from rbpx.config.grid import Cell
 from rbpx.config.keys.runs import GridKeys
-from rbpx.config.text.dataset import DatasetConfig
-from rbpx.data.hub import HubFile, cache_folder, quiet
-from rbpx.data.hub_texts import Sample, needed_rows
+from rbpx.data.hub import HubFile, Needs, cache_folder, quiet
+from rbpx.data.hub_texts import needed_rows
 from rbpx.data.samples import draws_from_hub, keep_sample
 from rbpx.display.progress import counted, downloading, tell_loading
 from rbpx.display.vocabulary import in_bytes
@@ -31,9 +30,7 @@ from rbpx.models.hub import fetch, needed_files
 from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Record, Store
 
-_AT_ONCE: Final = 8  # files in parallel, huggingface_hub's default
-Said = tuple[str | None, Sequence[HubFile], int]
-"""Commit and files of a repository, and the bytes besides that are read and of which a sample is stored."""
+_AT_ONCE: Final = 8  # repositories in parallel
 
 
 @dataclass(eq=False)
@@ -43,25 +40,23 @@ class Needed:
     Attributes:
         place: kind, ORG/NAME, and revision as requested, "" for the hub's default.
         ask: asks the hub.
-        settle: makes it available to `measure`, once its files are here.
-        is_held: whether it is available as soon as these are.
-        files: what the hub says, and whether each was here then.
+        fetch: makes it available to `measure`; of a model, calls its argument with the bytes that came.
+        is_drawn: False for a sample that the store lacks.
         problem: why it cannot be downloaded.
     """
 
     place: tuple[str, str, str]
-    ask: Callable[[], Said]
-    settle: Callable[[], object]
-    is_held: bool = True
+    ask: Callable[[], Needs]
+    fetch: Callable[..., object]
+    is_drawn: bool = True
     commit: str | None = None
-    files: Mapping[HubFile, bool] = field(default_factory=dict)
+    files: Sequence[HubFile] = ()
     n_read_bytes: int = 0
     problem: RbpxError | None = None
 
     def look_up(self) -> None:
-        """Ask the hub; files that are here are noted before any comes."""
-        self.commit, files, self.n_read_bytes = self.ask()
-        self.files = {file: file.is_here for file in files}
+        """Ask the hub what there is."""
+        self.commit, self.files, self.n_read_bytes = self.ask()
 
     def attempt(self, step: Callable[[], object]) -> None:
         """Take a step towards it; an error becomes its problem."""
@@ -69,6 +64,11 @@ class Needed:
             step()
         except RbpxError as problem:
             self.problem = problem
+
+
+def _missing(needed: Sequence[Needed]) -> dict[Hashable, int]:
+    """The bytes of each file that is not here, by what a repository keeps once."""
+    return {(of.place[:2], file.blob): file.n_bytes for of in needed for file in of.files if not file.is_here}
 
 
 @dataclass(eq=False)
@@ -109,14 +109,16 @@ class Download:
         except RbpxError as problem:
             self._stop(problem)
         self._needed = sorted(known.values(), key=lambda each: each.place)
-        models = [each for each in self._needed if each.place[0] == "model"]
+        self._models = [each for each in self._needed if each.place[0] == "model"]
+        self._texts = [each for each in self._needed if each.place[0] != "model"]  # `datasets` is not thread-safe
         with quiet(bars=False), counted("asking the hub", max(1, len(known))) as advance:
             with ThreadPoolExecutor(_AT_ONCE) as pool:
-                for done in as_completed([pool.submit(model.attempt, model.look_up) for model in models]):
+                for done in as_completed([pool.submit(model.attempt, model.look_up) for model in self._models]):
                     done.result()
                     advance(1)
-            for text in (each for each in self._needed if each not in models):  # `datasets` is not thread-safe
-                text.attempt(text.look_up)
+            for text in self._texts:
+                if not text.is_drawn:
+                    text.attempt(text.look_up)
                 advance(1)
 
     def _stop(self, problem: RbpxError) -> None:
@@ -125,37 +127,37 @@ class Download:
 
     def fetch(self) -> None:
         """Fetch what is missing; a failure does not stop the rest. Fetches nothing where a disk is too small."""
-        missing = {file.content: file for each in self._needed for file, is_here in each.files.items() if not is_here}
-        n_bytes = sum(file.n_bytes for file in missing.values())
-        try:
-            _check_room(n_bytes)
-        except MeasureError as problem:
-            self._stop(problem)
-            return
+        n_bytes, folder = sum(_missing(self._needed).values()), cache_folder()
+        free = shutil.disk_usage(next(place for place in (folder, *folder.absolute().parents) if place.exists())).free
+        if n_bytes > free:
+            return self._stop(
+                MeasureError(
+                    f"{in_bytes(n_bytes)} are missing, and the disk of {folder} has {in_bytes(free)} free; make room, "
+                    "or name a folder on another disk with HF_HOME=DIR"
+                )
+            )
         began = time.monotonic()
         with quiet(bars=False):
-            if missing:
-                self._fetch(list(missing.values()), n_bytes)
-            for each in self._needed:
-                if each.problem is None:
-                    each.attempt(each.settle)
+            self._fetch_models()
+            for text in self._texts:
+                if text.problem is None:
+                    text.attempt(text.fetch)
         self._wall_s = time.monotonic() - began
 
-    def _fetch(self, files: Sequence[HubFile], n_bytes: int) -> None:
-        stopped = Event()
+    def _fetch_models(self) -> None:
+        stopped, missing = Event(), _missing(self._models)
+        bar = downloading(number_of(len(missing), "file"), sum(missing.values())) if missing else nullcontext(print)
+        with bar as show, ThreadPoolExecutor(_AT_ONCE) as pool:
 
-        def advance(n: int) -> None:
-            if stopped.is_set():
-                raise InterruptedError("stopped")
-            show(n)
+            def advance(n: int) -> None:
+                if stopped.is_set():
+                    raise InterruptedError("stopped")
+                show(n)
 
-        with downloading(number_of(len(files), "file"), n_bytes) as show, ThreadPoolExecutor(_AT_ONCE) as pool:
-            fetched = {pool.submit(file.fetch, advance): file.content for file in files}
+            wanted = [each for each in self._models if each.problem is None]
             try:
-                for future in as_completed(fetched):
-                    for each in self._needed:
-                        if any(file.content == fetched[future] for file in each.files):
-                            each.attempt(future.result)
+                for done in as_completed([pool.submit(each.attempt, partial(each.fetch, advance)) for each in wanted]):
+                    done.result()
             finally:  # after Ctrl-C too: each fetch ends at its next bytes
                 stopped.set()
                 pool.shutdown(cancel_futures=True)
@@ -166,11 +168,11 @@ class Download:
 
     def _row(self, needed: Sequence[Needed]) -> Record:
         kind, name, revision = needed[0].place
-        files = {file: is_here for each in needed for file, is_here in each.files.items()}
+        files = {file.path: file for each in needed for file in each.files}.values()
         problem = next((each.problem for each in needed if each.problem is not None), None)
         if problem is not None:
             state = "failed"
-        elif all(files.values()) and all(each.is_held for each in needed):
+        elif all(file.is_here for file in files) and all(each.is_drawn for each in needed):
             state = "here"
         else:
             state = "to fetch" if self._wall_s is None else "fetched"
@@ -181,7 +183,7 @@ class Download:
             "commit": next((each.commit for each in needed if each.commit is not None), None),
             "n_files": len(files),
             "n_bytes": sum(file.n_bytes for file in files),
-            "n_bytes_here": sum(file.n_bytes for file, is_here in files.items() if is_here),
+            "n_bytes_here": sum(file.n_bytes for file in files if file.is_here),
             "n_read_bytes": sum(each.n_read_bytes for each in needed),
             "state": state,
             "error": None if problem is None else str(problem),
@@ -216,22 +218,15 @@ def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Hashable, Nee
         assert request.dataset is not None, "a grid has a dataset"
         for dataset, limit, seed, held in draws_from_hub(request.dataset, request.limit, request.seed, store):
             place = "dataset", str(dataset.hub), str(dataset.revision or "")
-            ask = partial(_ask_of_text, dataset, limit, seed, held)
-            settle = partial(keep_sample, dataset, limit, seed, store, tell_loading)
-            text = Needed(place, ask, settle, held is not None)
+            ask = partial(needed_rows, dataset, limit, seed)
+            keep = partial(keep_sample, dataset, limit, seed, store, tell_loading)
+            text = Needed(place, ask, keep, held is not None, None if held is None else held.commit)
             grid.texts.append(known.setdefault((repr(dataset), limit, seed, store.root), text))
         for at, state in enumerate(cell_states(cells, store)):
             if places is None or at in places:
                 grid.cells[state.cell] = None if _is_done(state, request, store) else _model_of(state.cell, known)
     except RbpxError as problem:
         grid.problem = problem
-
-
-def _ask_of_text(dataset: DatasetConfig, limit: int, seed: int | None, held: Sample | None) -> Said:
-    if held is not None:
-        return held.commit, (), 0
-    rows = needed_rows(dataset, limit, seed)
-    return rows.commit, rows.files, rows.n_read_bytes
 
 
 def _model_of(cell: Cell, known: dict[Hashable, Needed]) -> Needed | RbpxError | None:
@@ -243,7 +238,7 @@ def _model_of(cell: Cell, known: dict[Hashable, Needed]) -> Needed | RbpxError |
         return problem
     asked = cell.model, cell.revision, cell.pickled, cell.engine is None  # an inference server has its own weights
     place = "model", cell.model, cell.revision or ""
-    return known.setdefault(asked, Needed(place, lambda: (*needed_files(*asked), 0), partial(fetch, *asked)))
+    return known.setdefault(asked, Needed(place, partial(needed_files, *asked), partial(fetch, *asked)))
 
 
 def _is_done(state: CellState, request: GridKeys, store: Store) -> bool:
@@ -251,19 +246,3 @@ def _is_done(state: CellState, request: GridKeys, store: Store) -> bool:
     if state.state is not State.done or state.run_id is None:
         return False
     return not request.best or store.beside_file("best", state.run_id).is_file()
-
-
-def _check_room(n_bytes: int) -> None:
-    """Check that the disk of the hub's cache has room.
-
-    Raises:
-        MeasureError: it has not.
-    """
-    folder = cache_folder()
-    place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    free = shutil.disk_usage(place).free
-    if n_bytes > free:
-        raise MeasureError(
-            f"{in_bytes(n_bytes)} are missing, and the disk of {folder} has {in_bytes(free)} free; make room, or name "
-            "a folder on another disk with HF_HOME=DIR"
-        )

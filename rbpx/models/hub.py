@@ -2,11 +2,12 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 from rbpx.config.model.adapter import adapter_config, is_adapter
-from rbpx.data.hub import TIMEOUT_S, HubFile, explained, files_of
+from rbpx.data.hub import TIMEOUT_S, HubFile, Needs, bytes_bar, explained
 from rbpx.errors import MeasureError, NotHereError, RbpxError, first_line
 from rbpx.files.digest import file_hashes
 from rbpx.models.folder import PICKLE, local_folder, weight_files, without_safetensors
@@ -16,11 +17,18 @@ _SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja", "*.tiktoken"]  # config
 _PICKLES = [PICKLE, PICKLE.replace(".bin", "-*.bin")]
 
 
-def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool = True) -> tuple[Path, str | None]:
+def fetch(
+    model: str,
+    revision: str | None,
+    pickled: bool = False,
+    weights: bool = True,
+    advance: Callable[[int], None] | None = None,
+) -> tuple[Path, str | None]:
     """The local folder of a model and, for a hub id, the commit of `revision`.
 
     Downloads only configuration, tokenizer and, unless `weights` is false, weights: safetensors, or pickles if they are
-    allowed and there is nothing else. Files that are here already are not downloaded again.
+    allowed and there is nothing else. Files that are here already are not downloaded again. `advance` is called with
+    the bytes that came, from several threads.
 
     Raises:
         AbsentModelError: there is no such repository or revision.
@@ -32,8 +40,9 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
         return folder, None
     try:
         with explained("model.id", model, revision):
-            patterns = _weight_patterns(_listing(model, revision)[1], model, pickled) if weights else []
-            snapshot = _download(model, revision, patterns)
+            names = [file.rfilename for file in _info(model, revision).siblings or []]
+            patterns = _weight_patterns(names, model, pickled) if weights else []
+            snapshot = _download(model, revision, patterns, None if advance is None else bytes_bar(advance))
     except RbpxError:
         raise
     except Exception as problem:  # any network failure; a cached copy will do
@@ -54,7 +63,7 @@ def fetch(model: str, revision: str | None, pickled: bool = False, weights: bool
     return snapshot, snapshot.name
 
 
-def needed_files(model: str, revision: str | None, pickled: bool, weights: bool) -> tuple[str, list[HubFile]]:
+def needed_files(model: str, revision: str | None, pickled: bool, weights: bool) -> Needs:
     """The current commit of a hub model's revision, and the files that `fetch` would download (arguments as there).
 
     If the hub does not answer and the cache holds the whole model, these are the cached files.
@@ -66,19 +75,21 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
 
     try:
         with explained("model.id", model, revision):
-            commit, listed = _listing(model, revision)
-            patterns = [*_SMALL_FILES, *(_weight_patterns(listed, model, pickled) if weights else [])]
-            names = filter_repo_objects(listed, allow_patterns=patterns, ignore_patterns=["*/*"])
-            return commit, files_of("model", model, commit, list(names))
+            info = _info(model, revision, files_metadata=True)
     except RbpxError:
         raise
     except Exception:  # no answer: the cache has all, or `fetch` raises
         folder, _ = fetch(model, revision, pickled, weights)
-        return folder.name, [
-            HubFile("model", model, folder.name, path.name, path.stat().st_size, path.resolve().name)
-            for path in sorted(folder.iterdir())
-            if path.is_file()
-        ]
+        files = [HubFile(path.name, path.stat().st_size, path.resolve().name, True) for path in folder.glob("*.*")]
+        return folder.name, files, 0
+    listed = {file.rfilename: file for file in info.siblings or []}
+    patterns = [*_SMALL_FILES, *(_weight_patterns(listed, model, pickled) if weights else [])]
+    names = filter_repo_objects(listed, allow_patterns=patterns, ignore_patterns=["*/*"])
+    files = [
+        HubFile.of("model", model, str(info.sha), name, file.size or 0, str(file.blob_id), file.lfs)
+        for name, file in ((name, listed[name]) for name in names)
+    ]
+    return info.sha, files, 0
 
 
 def check_snapshot(
@@ -111,15 +122,14 @@ def check_snapshot(
             )
 
 
-def _listing(model: str, revision: str | None) -> tuple[str, set[str]]:
-    """Commit and files of a repository. Requested first because it has a timeout, which downloads lack."""
+def _info(model: str, revision: str | None, files_metadata: bool = False) -> Any:
+    """What the hub says of a repository. Requested first because it has a timeout, which downloads lack."""
     from huggingface_hub import HfApi
 
-    info = HfApi().model_info(model, revision=revision or "main", timeout=TIMEOUT_S)
-    return str(info.sha), {file.rfilename for file in info.siblings or []}
+    return HfApi().model_info(model, revision=revision or "main", timeout=TIMEOUT_S, files_metadata=files_metadata)
 
 
-def _weight_patterns(repo_files: set[str], model: str, pickled: bool) -> list[str]:
+def _weight_patterns(repo_files: Collection[str], model: str, pickled: bool) -> list[str]:
     """Patterns of the weight files to download."""
     top = sorted(name for name in repo_files if "/" not in name)
     if any(name.endswith(".safetensors") for name in top):
@@ -130,7 +140,9 @@ def _weight_patterns(repo_files: set[str], model: str, pickled: bool) -> list[st
     return [PICKLE] if PICKLE in pickles else _PICKLES
 
 
-def _download(model: str, revision: str | None, weights: Sequence[str], local_only: bool = False) -> Path:
+def _download(
+    model: str, revision: str | None, weights: Sequence[str], bar: Any = None, local_only: bool = False
+) -> Path:
     from huggingface_hub import snapshot_download
 
     return Path(
@@ -141,6 +153,7 @@ def _download(model: str, revision: str | None, weights: Sequence[str], local_on
             ignore_patterns=["*/*"],
             etag_timeout=TIMEOUT_S,
             local_files_only=local_only,
+            tqdm_class=bar,
         )
     )
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from rbpx.data.hub import HubFile, files_of
-from rbpx.errors import MeasureError
+from rbpx.models.hub import fetch, needed_files
 from tests.support.commands import Answer, here
 from tests.support.model_hub import Hub
+from tests.support.pickles import pickle_weights
 
 WANTED = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
@@ -104,32 +104,33 @@ def test_the_command_that_is_named_has_the_words_that_choose_cells_and_no_others
 # ------------------------------------------------------------------------------------------------------------ a file
 
 
-def listed(hub: Hub, name: str) -> HubFile:
-    commit, _ = hub.repos["org/tiny"]["main"]
-    (found,) = files_of("model", "org/tiny", commit, [name])
-    return found
-
-
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
 def test_the_bytes_of_a_file_are_counted_once_however_often_the_line_is_cut(name: str, models: Hub) -> None:
-    file, raw = listed(models, name), (models.repos["org/tiny"]["main"][1] / name).read_bytes()
-    assert (file.n_bytes, file.is_here) == (len(raw), False)
+    folder = models.repos["org/tiny"]["main"][1]
+    _, files, _ = needed_files("org/tiny", None, False, True)
+    assert {file.path: file.n_bytes for file in files} == {each: (folder / each).stat().st_size for each in WANTED}
+    assert not any(file.is_here for file in files)
     models.faults[name] = "breaks once"
     came: list[int] = []
-    file.fetch(came.append)
-    assert sum(came) == len(raw)
-    assert (models.repos["org/tiny"]["main"][1] / name).read_bytes() == raw
-    assert file.is_here
+    fetched, _ = fetch("org/tiny", None, advance=came.append)
+    assert sum(came) == needed_bytes(folder)
+    assert (fetched / name).read_bytes() == (folder / name).read_bytes()
+    assert all(file.is_here for file in needed_files("org/tiny", None, False, True)[1])
 
 
-def test_a_file_that_does_not_come_is_one_line_and_leaves_nothing_behind(
-    models: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_that_does_not_come_is_one_line_and_stops_no_other_model(
+    models: Hub, of_file: list[object], cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = SimpleNamespace(time=time.time, sleep=lambda seconds: None)
     monkeypatch.setattr("huggingface_hub.file_download.time", at_once)
-    models.faults["model.safetensors"] = "breaks"
-    file = listed(models, "model.safetensors")
-    with pytest.raises(MeasureError, match=r"model\.safetensors of org/tiny did not come .*; type the same again"):
-        file.fetch(lambda n: None)
-    assert not file.is_here
+    models.faults["pytorch_model.bin"] = "breaks"
+    folder = models.repos["org/other"]["main"][1]
+    broken = pickle_weights(Path(shutil.copytree(folder, tmp_path / "broken")))
+    models.add("org/other", broken)
+    words = (*ids("other", "tiny"), "model.pickled=true", *of_file)
+    answer = here("download", *words, "--format", "json", cwd=cwd, check=1)
+    rows = rows_of(answer)
+    assert {name: row["state"] for name, row in rows.items()} == {"org/tiny": "fetched", "org/other": "failed"}
+    assert "org/other is incomplete, pytorch_model.bin is missing" in rows["org/other"]["error"]
+    assert "\n" not in rows["org/other"]["error"]
     assert not list(tmp_path.rglob("*.incomplete"))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
@@ -83,7 +83,7 @@ class Hub:
             n for path, n in self.sent.items() if path == large or re.fullmatch(f"/{model}/resolve/.*/{name}", path)
         )
 
-    def answer(self, path: str, body: bytes = b"") -> Answer:
+    def answer(self, path: str) -> Answer:
         """What a request for a path is answered, before any fault of its bytes."""
         parts = urlsplit(path).path.strip("/").split("/")
         if parts[0] == "cdn":
@@ -105,11 +105,8 @@ class Hub:
         commit, folder = found[0]
         files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
         if api and what == "revision":
-            siblings = [{"rfilename": name} for name in files]
+            siblings = [_sibling(name, p.read_bytes()) for name, p in files.items()]
             return 200, {}, json.dumps({"id": model, "sha": commit, "siblings": siblings}).encode()
-        if api and what == "paths-info":
-            wanted = json.loads(body)["paths"] if body.startswith(b"{") else parse_qs(body.decode())["paths"]
-            return 200, {}, json.dumps([_entry(name, files[name].read_bytes()) for name in wanted]).encode()
         if api and what == "tree":
             return 200, {}, json.dumps([_entry(name, p.read_bytes()) for name, p in files.items()]).encode()
         assert what == "resolve", path
@@ -141,6 +138,13 @@ def _entry(name: str, raw: bytes) -> dict[str, Any]:
     if not name.endswith(LARGE):
         return plain
     return plain | {"lfs": {"oid": hashlib.sha256(raw).hexdigest(), "size": len(raw), "pointerSize": 134}}
+
+
+def _sibling(name: str, raw: bytes) -> dict[str, Any]:
+    plain = {"rfilename": name, "size": len(raw), "blobId": git_hash(raw)}
+    if not name.endswith(LARGE):
+        return plain
+    return plain | {"lfs": {"sha256": hashlib.sha256(raw).hexdigest(), "size": len(raw), "pointerSize": 134}}
 
 
 @contextmanager
@@ -201,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.hub.datasets.url = self.hub.url
             self._send(*self.hub.datasets.answer(self.command, self.path, self.headers, body))
         elif self.hub.mood == "well":
-            self._send(*self.hub.answer(self.path, body))
+            self._send(*self.hub.answer(self.path))
 
     do_HEAD = do_POST = do_GET
 
