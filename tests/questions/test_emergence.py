@@ -249,6 +249,7 @@ def test_the_first_line_has_the_counts_of_windows_and_an_interval_and_claims_no_
         "l gets 5 tokens in a row right at k = 10 in 47 of 256 windows (0.184 of them, 95 %: 0.0"
     )
     assert "times the 0.197 of independent tokens, which these windows do not tell apart" in shown[0]
+    assert shown[0].endswith(" and R2 0.99, but is doubted: the points hardly tell a constant.")
     rbp = next(row["p"] for row in asked.of_kind("windows") if (row["size"], row["k"], row["n"]) == ("l", 1, 1))
     law = next(row for row in asked.of_kind("law") if (row["k"], row["n"]) == (1, 2))
     half = law["params"]["half"]["S"] or law["params"]["half"]["law"]["S"]

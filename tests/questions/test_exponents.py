@@ -30,6 +30,7 @@ def test_a_drawn_family_has_the_exponents_of_its_tokens(tmp_path: Path) -> None:
     told = "cannot be told apart" if pair["difference_lo"] <= 0 <= pair["difference_hi"] else "different exponents"
     difference = f"{pair['difference']:.4f}"
     assert f"{told}: alpha of -ln RBP_1 minus that of cross-entropy is {difference}" in asked.words
+    assert f"alpha of -ln RBP_k changes by {pair['drift']:.4f} (" in asked.words
 
 
 def test_the_drift_is_that_of_all_k_and_not_of_those_that_agree(tmp_path: Path) -> None:

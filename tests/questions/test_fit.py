@@ -167,6 +167,15 @@ def test_a_law_whose_points_call_for_E_has_a_row_with_E_and_the_sentence_is_that
     assert "Exponents with and without E do not compare." in table
 
 
+def test_a_law_with_E_is_told_beside_one_without(tmp_path: Path, cwd: Path) -> None:
+    S = [10 ** (6 + at / 2) for at in range(8)]
+    rows = "".join(f"{each:.6g},{1.7 + 400 * each**-0.34:.6f},{math.exp(-5 * each**-0.1):.8f}\n" for each in S)
+    store = imported(tmp_path / "store", f"S,loss_nats,rbp_1\n{rows}", dataset="c4", ties="pessimistic")
+    first, _, _ = here("fit", "--store", store, cwd=cwd, check=0).stdout.partition("\n")
+    assert "-ln RBP_1 is 21% lower (alpha 0.100" in first
+    assert re.search(r" and cross-entropy is [\d.]+% lower \(alpha 0\.340.*; E 1\.700", first)
+
+
 def test_points_that_bend_are_told_by_both_ends(tmp_path: Path, cwd: Path) -> None:
     at = np.arange(7)  # halves of decades; exponents of .05 and of .1, and half a percent up and down
     y = 5 * 10 ** -np.where(at <= 3, 0.025 * at, 0.05 * at - 0.075) * (1 + 0.001 * np.array([1, -1, 1, 0, 1, -1, 1]))

@@ -115,7 +115,7 @@ def _sentence(group: Group, of: Emergence) -> str:
         return f"{says}."
     alpha, status = interval_of(estimate_in(joint, "alpha")), Status(joint["status"])
     if status is not Status.ok:
-        doubt = f"; but {status.finding}"
+        doubt = f", but is doubted: {status.finding}"
     return f"{says}; one law of all N, −ln p = C·N·{x}^−α, has α {alpha} and R² {decimals(2)(joint['r2'])}{doubt}."
 
 

@@ -4,7 +4,7 @@ Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds equal e
 Shapes: N sizes, B bootstrap replicates, K ranks.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -15,7 +15,7 @@ import numpy as np
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.section import interval_of
 from rbpx.display.table import Table, interval, table_of
-from rbpx.display.vocabulary import number
+from rbpx.display.vocabulary import enumerated, number
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, by_name
 from rbpx.laws.numeric import Floats, line
 from rbpx.laws.power.law import fit_power_law
@@ -31,7 +31,6 @@ from rbpx.store.store import Record
 
 _K: Final = (1, 10, 100)
 _UP_TO: Final = 100  # largest k: beyond it published laws bend towards the vocabulary
-_MOST: Final = 3  # pairs in the answer
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: ExponentsKeys) -> list[Result]:
@@ -43,7 +42,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     k = sorted({int(name.removeprefix("alpha_")) for name in rows[0] if name.removeprefix("alpha_").isdigit()})
     together = Group(tuple(run for group in of_all for run in group.runs), of_all[0].ties)
     shown = [row | {"dataset": group.title_of_text} for group, row in zip(of_all, rows, strict=True)]
-    return [Result([together], rows, [_pairs(k).of("Exponents of the laws in S", shown)], [_sentence(shown)])]
+    return [Result([together], rows, [_pairs(k).of("Exponents of the laws in S", shown)], [*_sentences(shown)])]
 
 
 def _points(connection: duckdb.DuckDBPyConnection, group: Group, request: ExponentsKeys) -> list[Points]:
@@ -91,23 +90,23 @@ def _slope_in_k(ks: Sequence[int]) -> Floats:
     return np.asarray(np.linalg.pinv(np.column_stack([np.ones(len(ks)), np.log(ks)]))[1])
 
 
-def _sentence(rows: Sequence[Record]) -> str:
+def _sentences(rows: Sequence[Record]) -> Iterator[str]:
+    """Yields how the two exponents differ, then how that of -ln RBP_k changes with k."""
     apart = sum(estimate_in(row, "difference").leaves_out_0 for row in rows)
-    left = f", and {len(rows) - _MOST} more" if len(rows) > _MOST else ""
     where = "" if len(rows) == 1 else f" in {apart or 'none'} of {len(rows)} cases"
     differ = "have different exponents" if apart or where else "have exponents that cannot be told apart"
-    return (
+    yield (
         f"−ln RBP_1 and cross-entropy {differ}{where}: α of −ln RBP_1 minus that of cross-entropy is "
-        f"{', '.join(map(_difference, rows[:_MOST]))}{left}."
+        f"{_each(rows, 'difference')}."
     )
+    if drifts := [row for row in rows if row["drift"] is not None]:
+        yield f"With each unit of ln k, α of −ln RBP_k changes by {_each(drifts, 'drift')}."
 
 
-def _difference(row: Record) -> str:
-    told = f"{interval_of(estimate_in(row, 'difference'), 4)} for {row['family']} on {row['dataset']}"
-    drift = estimate_in(row, "drift")
-    if drift.value is None:
-        return told
-    return f"{told} (where α of −ln RBP_k grows by {interval_of(drift, 4)} with each unit of ln k)"
+def _each(rows: Sequence[Record], name: str) -> str:
+    return enumerated(
+        [f"{interval_of(estimate_in(row, name), 4)} for {row['family']} on {row['dataset']}" for row in rows]
+    )
 
 
 def _pairs(ks: Sequence[int]) -> Table:

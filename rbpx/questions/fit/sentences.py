@@ -123,9 +123,9 @@ def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
         points = number_of(laws.group.n_sizes, words.point)
         yield f"There {are} {points} ({names}); a law needs at least 3: measure or import more."
         return
-    rows = asked_for(rows)
+    told_rows, rows = [row for row in headline(rows) if row is not None], asked_for(rows)
     lower, none, bent, fitted = list[str](), list[str](), list[str](), [row for row in rows if row["alpha"] is not None]
-    told_rows = [row for row in headline(rows) if row is not None] or fitted[:2]
+    told_rows = told_rows or fitted[:2]
     for row in told_rows:
         name, status = law_title(row["law"], row["k"]), Status(row["status"] or Status.ok)
         if status is Status.bends:
