@@ -92,6 +92,14 @@ def test_where_size_and_tokens_vary_together_no_size_is_named(tmp_path: Path) ->
     assert "No model gets below" not in told
 
 
+def test_where_fewer_runs_help_than_are_asked_for_it_says_so(tmp_path: Path) -> None:
+    asked = ask(drawn(tmp_path / "store", *straight(9), 0.003, 1), "decide", resamples=40, next=8)
+    (plan,) = {row["plan"] for row in asked.of_kind("next")}
+    assert (plan, len(asked.of_kind("next")) < 8) == ("per_flop", True)
+    assert "more certain" in asked.results[0].sentences[0]
+    assert asked.results[0].sentences[0].endswith(", one more by less than 2%.")
+
+
 def test_a_budget_for_both_without_tokens_to_serve_is_refused(tmp_path: Path) -> None:
     with refused("add the tokens to serve: inference_tokens=1e13"):
         ask(tmp_path, "decide", inference_within=True)

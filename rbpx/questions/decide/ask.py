@@ -11,6 +11,7 @@ from rbpx.display.table import STATUS, Table, interval, table_of
 from rbpx.display.vocabulary import amount, in_digits, percent, rough, short, spoken, whole
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
+from rbpx.laws.surface.next_runs import LEAST
 from rbpx.laws.surface.outliers import farthest_of
 from rbpx.questions.decide import DecideKeys
 from rbpx.questions.decide.decision import Decision, beyond, decide
@@ -58,7 +59,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: DecideK
     asks, notes = request.next is not None, [*said_of_runs(group, [each.trained for each in decisions])]
     notes += [line for each in decisions for line in _said_of_largest(each)]
     titles = [f"{each.trained.title}: " if len(decisions) > 1 else "" for each in decisions]
-    said = [f"{title}{each}" for title, of in zip(titles, decisions, strict=True) for each in _said(of, asks)]
+    said = [f"{title}{each}" for title, of in zip(titles, decisions, strict=True) for each in _said(of, request.next)]
     return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
 
 
@@ -94,8 +95,8 @@ def _smaller(of: Decision, best: Record) -> Iterator[Record]:
             yield {"run": name} | less
 
 
-def _said(of: Decision, asks: bool) -> Iterator[str]:
-    (about,), following = of.of_kind("runs"), [*_said_of_next(of, asks)]
+def _said(of: Decision, asked: int | None) -> Iterator[str]:
+    (about,), asks, following = of.of_kind("runs"), asked is not None, [*_said_of_next(of, asked)]
     yield from following if asks else ()
     if Status.collinear_design.value in about["reasons"] and not of.of_kind("best"):
         design, D = of.fits[0].design, float(of.trained.runs.D_N.max())
@@ -170,17 +171,18 @@ def _trust(of: Decision, row: Record) -> str:
     return f"predicted from smaller runs, {of_largest}" if held else "no larger run tests it"
 
 
-def _said_of_next(of: Decision, asks: bool) -> Iterator[str]:
+def _said_of_next(of: Decision, asked: int | None) -> Iterator[str]:
     for row in of.of_kind("next"):
         plan = [each for each in of.of_kind("next") if each["plan"] == row["plan"]]
         if "S" not in row:
-            yield from [f"No run makes {row['target']} 2 % more certain."] if asks else ()
+            yield from [] if asked is None else [f"No run makes {row['target']} {LEAST:.0%} more certain."]
         elif row["rank"] == 1:
             n, all_of_them = len(plan), 1 - plan[-1]["sd_after"] / row["sd_before"]
+            enough = "" if row["next_narrows"] is None else f", one more by less than {LEAST:.0%}"
             yield (
                 f"Train next {amount(row['S'])} parameters on {amount(row['D'])} tokens ({short(row['C'])} FLOPs): "
                 f"that makes {row['target']} {row['narrowed']:.0%} more certain"
-                f"{f', {n} such runs {all_of_them:.0%}' if n > 1 else ''}."
+                f"{f', {n} such runs {all_of_them:.0%}' if n > 1 else ''}{enough if n < (asked or 0) else ''}."
             )
 
 
