@@ -70,7 +70,7 @@ def test_a_family_against_itself_is_one(store: Path) -> None:
     ("base", "variant", "dataset", "says"),
     [
         ("plain", None, "synthetic", "multiplier compares one family with one other"),
-        ("plain", "worse", "synthetic", "variant=worse is not in the store; families: better, plain"),
+        ("plain", "worse", "synthetic", "variant=worse is not in the store, which holds better, plain"),
         ("better", "plain", "other", "base=better is not in the store"),
     ],
 )

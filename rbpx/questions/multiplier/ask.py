@@ -176,6 +176,8 @@ def _sentence(row: Record) -> str:
 def _shows(row: Record, ends: tuple[float, float]) -> str:
     """Says whether the variant pays: at the middle of the compute, and over a surface from where on or up to where."""
     verdict = "no difference shows" if ends[0] <= 1 <= ends[1] else "it pays" if ends[0] > 1 else "it costs"
+    if ends[1] > _HARDLY * ends[0] and not ends[0] <= 1 <= ends[1]:
+        verdict += ", by how much is hardly known"
     start, end = row.get("apart_from"), row.get("apart_to")
     is_above = end is not None and end > row["C_to"] * 0.999
     if start is None or end is None or (is_above and start < row["C_from"] * 1.001):
@@ -191,6 +193,7 @@ def _ends(of: Estimate) -> str:
 
 
 WORTH: Final = {"S": "size", "D": "tokens", "C": "compute", "step": "steps"}
+_HARDLY: Final = 10  # upper over lower end of an interval whose middle says little
 _THREE: Final = in_digits(3)
 _QUANTITY: Final = Column("quantity", "law")
 OVERALL: Final = table_of(

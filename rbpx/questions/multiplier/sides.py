@@ -58,20 +58,25 @@ def sides_of(groups: Sequence[Group], request: MultiplierKeys) -> list[ModelSele
     if request.base is None or len(variants) != 1:
         names = typed("multiplier", base="pythia", variant="pythia-deduped")
         raise RbpxError(f"multiplier compares one family with one other, or ways of training; name them, as in {names}")
-    families, sides = dict.fromkeys(group.first.family for group in groups), []
+    families, sides = {group.first.family for group in groups}, list[ModelSelector]()
     for key, name in (("base", request.base), ("variant", variants[0])):
         # the name of a family may contain a colon
         family, _, trained = (name, "", "") if name in families else name.partition(":")
         sides.append(ModelSelector(key, family, trained or None))
         if not any(map(sides[-1].has, groups)):
-            raise RbpxError(f"{key}={name} is not in the store; families: {', '.join(families)}")
+            named = dict.fromkeys(_name_of(group) for group in groups)
+            raise RbpxError(f"{key}={name} is not in the store, which holds {', '.join(named)}")
     return sides
+
+
+def _name_of(group: Group) -> str:
+    family, variant = group.first.family, group.first.variant
+    return family if variant is None else f"{family}:{variant}"
 
 
 def names_of(base: Group, variant: Group, axis: Axis) -> Record:
     """Columns that all rows about two groups share."""
-    both = {"base": base.first, "variant": variant.first}
-    named = {key: run.family if run.variant is None else f"{run.family}:{run.variant}" for key, run in both.items()}
+    named = {"base": _name_of(base), "variant": _name_of(variant)}
     shared = {name: base.names()[name] for name in ("source", *READ_ALIKE, "ties")}
     return {**named, "axis": axis.value, "fixed_size": variant.fixed_size, **shared}
 
