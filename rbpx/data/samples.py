@@ -84,7 +84,7 @@ def keep_sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Sto
     if here is not None:
         return here
     request = sample_request(dataset, limit, seed)
-    path = store.sample_file(digest(request))
+    path = store.file("samples", digest(request))
     store.prepare()
     path.parent.mkdir(exist_ok=True)
     with FileLock(path.with_name(f".{path.stem}.lock")):  # other processes with the same request wait for the first
@@ -93,7 +93,7 @@ def keep_sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Sto
             if not from_hub.documents:
                 raise _empty(dataset, str(dataset.hub))
             facts = {SAMPLE_FACTS: json.dumps({"request": request, "commit": from_hub.commit, "at": now()})}
-            store.write_sample(path.stem, _table(from_hub.documents).replace_schema_metadata(facts))
+            store.write_table("samples", path.stem, _table(from_hub.documents).replace_schema_metadata(facts))
     return _read(path)
 
 
@@ -106,7 +106,7 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
         if not source:
             raise _empty(dataset, str(path))
         return Sample(draw(source, limit, seed), None, path is not None and folder_and_pattern(path) is not None)
-    sample_path = store.sample_file(digest(sample_request(dataset, limit, seed)))
+    sample_path = store.file("samples", digest(sample_request(dataset, limit, seed)))
     return _read(sample_path) if sample_path.is_file() else None
 
 

@@ -81,7 +81,7 @@ def measure_cell(
     protocol, windows = processes.together(resolved)
     loaded, run_id = protocol.loaded, _run_id(cell, protocol, windows)
     is_new = not processes.broadcast(processes.is_main and store.has_run(run_id))
-    lacks_best = keeps_best and not processes.broadcast(store.beside_file("best", run_id).is_file())
+    lacks_best = keeps_best and not processes.broadcast(store.file("best", run_id).is_file())
     advance = begin(windows, is_new + lacks_best) if is_new or lacks_best else lambda n: None
     reading = Reading(loaded, windows, processes, tokens_per_batch, advance)
     parts = _parts(run_id, reading, store, str(cell)) if is_new else None
@@ -192,12 +192,12 @@ def write_cell(
     """
     tokenizer, tokenizer_hash, run_id = protocol.loaded.tokenizer, protocol.loaded.tokenizer_hash, record["run_id"]
     if not store.has_vocab(tokenizer_hash):
-        store.write_vocab(tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))
+        store.write_table("vocab", tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))
     if new is not None:
         facts, columns = new
         store.write_run(run_id, facts, run_tables(run_id, columns, windows, documents, cell.protocol))
     if best is not None:
-        store.write_beside("best", run_id, best)
+        store.write_table("best", run_id, best)
     store.write_record("cells", cell.key, record)
     store.drop_record("failures", cell.failure_key)
 

@@ -245,4 +245,4 @@ def _is_done(state: CellState, request: GridKeys, store: Store) -> bool:
     """Whether a cell is measured, with its best tokens where they are requested."""
     if state.state is not State.done or state.run_id is None:
         return False
-    return not request.best or store.beside_file("best", state.run_id).is_file()
+    return not request.best or store.file("best", state.run_id).is_file()

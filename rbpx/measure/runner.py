@@ -193,7 +193,7 @@ def _is_stored(cell: Cell, grid: Grid) -> bool:
     record = grid.store.cell(cell.key)
     if record is None or not grid.request.best:
         return record is not None
-    return grid.store.beside_file("best", record["run_id"]).is_file()
+    return grid.store.file("best", record["run_id"]).is_file()
 
 
 def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:

@@ -16,11 +16,11 @@ from rbpx.store.records import (
     BESIDE,
     MANIFEST,
     MANIFESTS,
-    NO_ROWS,
     RECORDS,
     Record,
     contradiction,
     is_name,
+    place_of,
     read_record,
 )
 from rbpx.store.verify import imported_runs, read_own, run_fault, runs_of
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 REFERRED: Final = ("vocab", "samples")  # runs refer to these, so they are copied first
 FILES: Final = (*BESIDE, "imports")
 _RECORD: Final = "record.json"  # what was fetched last
-
-
-def ending_of(kind: str) -> str:
-    """How the files of a kind end."""
-    return ".json" if kind in RECORDS else ".parquet"
 
 
 class Source(Protocol):
@@ -58,23 +53,17 @@ class Folder:
 
     def __init__(self, store: "Store") -> None:
         """Copy from this store."""
-        self.name, self._root = store.name, store.root
-        self._runs = store.run_ids()
+        self.name, self._store, self._runs = store.name, store, store.run_ids()
 
     def names(self, kind: str) -> list[str]:
         """As `Source`; links are not followed, since they may lead anywhere."""
-        if kind == "runs":
+        if kind == MANIFESTS:
             return self._runs
-        paths = sorted((self._root / kind).glob(f"[!.]*{ending_of(kind)}"))
-        return [path.stem for path in paths if not path.is_symlink() and path.stem != NO_ROWS]
-
-    def path(self, kind: str, name: str) -> Path:
-        """The path of one of these names, outside the runs."""
-        return self._root / kind / f"{name}{ending_of(kind)}"
+        return [path.stem for path in self._store.paths(kind) if not path.is_symlink()]
 
     def get(self, path: str, to: Path) -> None:
         """As `Source`."""
-        source = self._root / path
+        source = self._store.root / path
         if source.is_symlink() or (source.exists() and not source.is_file()):
             raise ValueError(f"{path} is no regular file")
         shutil.copyfile(source, to)
@@ -96,16 +85,20 @@ class Merged:
 def missing(
     source: Source, kind: str, has: Callable[[str], bool], merged: Merged, advance: Callable[[], None] = lambda: None
 ) -> Iterator[str]:
-    """The names of a kind that a source has and a target has not, to be copied one by one; counts the others."""
+    """The names of a kind that a source has and a target has not, to be copied one by one; counts the others.
+
+    `advance` is called after each run.
+    """
     for name in source.names(kind):
         if not is_name(name):
-            of, none = ("run ", "run") if kind == "runs" else (f"{kind}/", "record")
+            of, none = ("run ", "run") if kind == MANIFESTS else (f"{kind}/", "record")
             merged.skipped.append(f"{of}{name!r} has a name that no {none} has")
         elif has(name):
             merged.already_here[kind] += 1
         else:
             yield name
-        advance()
+        if kind == MANIFESTS:
+            advance()
 
 
 def merge(store: "Store", other: Source, advance: Callable[[], None] = lambda: None) -> Merged:
@@ -132,7 +125,7 @@ class _Merging:
         cells = defaultdict[str, list[tuple[str, Record]]](list)
         for name, cell in self._records("cells"):
             cells[cell["run_id"]].append((name, cell))
-        for run_id in missing(self.other, "runs", lambda run_id: False, self.merged, advance):
+        for run_id in missing(self.other, MANIFESTS, lambda run_id: False, self.merged, advance):
             self._run(run_id)
             for name, cell in cells[run_id] if self.store.has_run(run_id) else ():  # at once: no answer has a bare run
                 self._cell(name, cell)
@@ -149,31 +142,27 @@ class _Merging:
 
     def _run(self, run_id: str) -> None:
         """Copy a run atomically; an existing one stays as it is."""
-        is_here = self.store.has_run(run_id)
+        is_here, skipped = self.store.has_run(run_id), self.merged.skipped
         try:
             facts = self._fetched(MANIFESTS, run_id)
             if not is_here:
                 self.store.place_run(run_id, lambda folder: self._fill(run_id, facts, folder))
-                self.merged.copied["runs"] += 1
-                return
         except ValueError as problem:
-            self.merged.skipped.append(f"run {run_id}: it is corrupt: {problem}")
-            return
+            skipped.append(f"run {run_id}: it is corrupt: {problem}")
         except FileNotFoundError as problem:
-            self.merged.skipped.append(f"run {run_id}: {Path(problem.filename or '').name} is missing")
-            return
+            skipped.append(f"run {run_id}: {Path(problem.filename or '').name} is missing")
         except OSError as problem:
             if not self.store.has_run(run_id):  # otherwise another process has just copied it
                 raise self.store.unwritten(problem) from None
-            return
-        ours = self.store.read(MANIFESTS, run_id, self.store.manifest_file(run_id))
-        if ours is not None and ours[0]["files"] == facts["files"]:
-            self.merged.already_here["runs"] += 1
         else:
-            self.merged.skipped.append(
-                f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
-                f"rbpx store rm {run_id}, then merge again"
-            )
+            ours = self.store.read(MANIFESTS, run_id)
+            if ours is None or ours[0]["files"] != facts["files"]:
+                skipped.append(
+                    f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
+                    f"rbpx store rm {run_id}, then merge again"
+                )
+            else:
+                (self.merged.already_here if is_here else self.merged.copied)[MANIFESTS] += 1
 
     def _fill(self, run_id: str, facts: Record, folder: Path) -> None:
         folder.mkdir()
@@ -186,18 +175,18 @@ class _Merging:
 
     def _fetched(self, kind: str, name: str) -> Record:
         """A record of the other store, of which nothing is wrong."""
-        self.other.get(f"runs/{name}/{MANIFEST}" if kind == MANIFESTS else f"{kind}/{name}.json", self.folder / _RECORD)
+        self.other.get(place_of(kind, name), self.folder / _RECORD)
         return read_record(kind, name, self.folder / _RECORD)[0]
 
     def _files(self, kind: str) -> None:
         """Copy the Parquet files of a folder that may come alone, or whose runs are here."""
-        place, copied = self.store.root / kind, self.merged.copied
-        for name in missing(self.other, kind, lambda name: (place / f"{name}.parquet").is_file(), self.merged):
+        copied = self.merged.copied
+        for name in missing(self.other, kind, lambda name: self.store.file(kind, name).is_file(), self.merged):
             copy = self.folder / f"{name}.parquet"
             if kind in BESIDE and not self.store.has_run(name):
                 continue
             try:
-                self.other.get(f"{kind}/{copy.name}", copy)
+                self.other.get(place_of(kind, name), copy)
                 read_own(kind, copy)
                 if kind == "imports":
                     n_new = adopt(self.store, copy)
@@ -207,19 +196,19 @@ class _Merging:
             except MeasureError:
                 raise
             except (RbpxError, OSError, ValueError, LookupError) as problem:
-                self.merged.skipped.append(f"{kind}/{copy.name}: {reason(problem)}")
+                self.merged.skipped.append(f"{place_of(kind, name)}: {reason(problem)}")
                 continue
-            self.store.place_file(place / copy.name, copy.replace)
+            self.store.place_file(self.store.file(kind, name), copy.replace)
             copied[kind] += 1
 
     def _records(self, kind: str) -> Iterator[tuple[str, Record]]:
         """The sound records of a kind, by name; but for cells those alone that are not here."""
-        file = self.store.record_file
+        file = self.store.file
         for name in missing(self.other, kind, lambda name: kind != "cells" and file(kind, name).exists(), self.merged):
             try:
                 record = self._fetched(kind, name)
             except (OSError, ValueError) as problem:
-                self.merged.skipped.append(f"{kind}/{name}.json: {reason(problem)}")
+                self.merged.skipped.append(f"{place_of(kind, name)}: {reason(problem)}")
             else:
                 yield name, record
 

@@ -28,7 +28,7 @@ NEEDED: Final[dict[str, dict[str, type]]] = {  # keys that readers of each kind 
 }
 RECORDS: Final = tuple(NEEDED)
 MANIFEST: Final = "manifest.json"  # of a run
-MANIFESTS: Final = "manifests"  # the kind of record that each run has one of
+MANIFESTS: Final = "runs"  # the kind of record that each run has one of
 NAMED_BY: Final = {"cells": "cell_key", "fits": "fit_id"}  # the key that names a record and its file
 RUN_TABLES: Final = ("tokens", "rank_counts", "documents")
 BESIDE: Final = ("best",)  # sidecars of a run, measured on request, named after it
@@ -46,6 +46,16 @@ def is_name(name: object) -> bool:
     return (
         isinstance(name, str) and bool(_NAME.fullmatch(name)) and len(name.encode(errors="replace")) <= _LONGEST_BYTES
     )
+
+
+def ending_of(kind: str) -> str:
+    """How the files of a kind end."""
+    return f"/{MANIFEST}" if kind == MANIFESTS else ".json" if kind in RECORDS else ".parquet"
+
+
+def place_of(kind: str, name: str) -> str:
+    """Where a record, a manifest (by its run) or a Parquet file outside the runs lies in a store."""
+    return f"{kind}/{name}{ending_of(kind)}"
 
 
 def sealed(record: Mapping[str, Any], indent: int | None = None) -> str:

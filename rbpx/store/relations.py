@@ -24,7 +24,18 @@ from rbpx.files.digest import digest
 from rbpx.files.entries import atomic_write
 from rbpx.store import schema
 from rbpx.store.parquet import asked_fault, end_fault
-from rbpx.store.records import BESIDE, MANIFESTS, NAMED_BY, NEEDED, NO_ROWS, RECORDS, RUN_TABLES, Record, contradiction
+from rbpx.store.records import (
+    BESIDE,
+    MANIFESTS,
+    NAMED_BY,
+    NEEDED,
+    NO_ROWS,
+    RECORDS,
+    RUN_TABLES,
+    Record,
+    contradiction,
+    place_of,
+)
 from rbpx.store.schema import ALONE, BY_FILE, BY_RECORD, SQL_TYPES
 
 if TYPE_CHECKING:
@@ -87,8 +98,9 @@ def relations_of(connection: duckdb.DuckDBPyConnection, store: "Store", with_fit
         for run_id, of_run in facts.items()
     ]
     for name in ALONE:
-        whole = [path for path in _beside(store, name) if _is_whole(store, path)]
-        known += [(name, path.stem if name in BESIDE else None, str(path), None) for path in whole]
+        for path in store.files("imports" if name == "imported" else name):
+            if (name not in BESIDE or store.has_run(path.stem)) and _is_whole(store, path):
+                known.append((name, path.stem if name in BESIDE else None, str(path), None))
     connection.execute(
         "CREATE TEMP TABLE own_files AS SELECT unnest($1::VARCHAR[]) AS relation, unnest($2::VARCHAR[]) AS run_id, "
         "unnest($3::VARCHAR[]) AS path, unnest($4::VARCHAR[]) AS sha256",
@@ -106,10 +118,10 @@ def records_of(connection: duckdb.DuckDBPyConnection, store: "Store", names: Ite
     """
     wanted, facts = dict.fromkeys(names), dict[str, Record]()
     kinds = dict.fromkeys("cells" if name == "runs" else name for name in wanted)
-    read = {kind: _read(store, kind, {path: path.stem for path in store.record_files(kind)}) for kind in kinds}
+    read = {kind: _read(store, kind, [path.stem for path in store.paths(kind)]) for kind in kinds}
     if "runs" in wanted:
         there = store.run_ids()
-        read[MANIFESTS] = _read(store, MANIFESTS, {store.manifest_file(run_id): run_id for run_id in there})
+        read[MANIFESTS] = _read(store, MANIFESTS, there)
         facts = {record["run_id"]: record for record, _ in read[MANIFESTS].values() if _has_tables(store, record)}
         read["cells"] = _linked(store, read["cells"], facts, {*there})
     for kind, of_kind in read.items():
@@ -125,8 +137,8 @@ def records_of(connection: duckdb.DuckDBPyConnection, store: "Store", names: Ite
     return facts
 
 
-def _read(store: "Store", kind: str, names: Mapping[Path, str]) -> Read:
-    return {path: read for path, name in names.items() if (read := store.read(kind, name, path))}
+def _read(store: "Store", kind: str, names: Iterable[str]) -> Read:
+    return {store.root / place_of(kind, name): read for name in names if (read := store.read(kind, name))}
 
 
 def _linked(store: "Store", cells: Read, facts: Mapping[str, Record], there: Container[str]) -> Read:
@@ -164,12 +176,6 @@ def _is_whole(store: "Store", path: Path) -> bool:
     if fault:
         store.warn(f"{kind}/{path.name}", fault, "remove it, and make it again")
     return fault is None
-
-
-def _beside(store: "Store", name: str) -> list[Path]:
-    if name in BESIDE:
-        return [path for path in store.files(name) if store.has_run(path.stem)]
-    return store.files("vocab") if name == "vocab" else store.import_files()
 
 
 def _columns(imports: Iterable[str]) -> dict[str, pa.Schema]:
@@ -250,7 +256,7 @@ def _parse(source: str, kind: str) -> str:
     needs = [f"record->>'{key}' IS NOT NULL" for key in NEEDED.get(kind, schema.KNOWN)]
     if kind in NAMED_BY:
         needs.append(f"record->>'{NAMED_BY[kind]}' = parse_filename(filename, true)")
-    if kind == "manifests":
+    if kind == MANIFESTS:
         needs.append("record->>'run_id' = parse_path(filename)[-2]")
         numbers = [schema.RUNS.field(key) for key in schema.KNOWN if schema.RUNS.field(key).type != pa.string()]
         needs += [
@@ -269,7 +275,7 @@ def _rows_of(name: str) -> str:
     """SQL for the rows of a relation of records, from the tables or views `parsed_KIND`."""
     columns, source, parts = BY_RECORD[name], f"parsed_{name}", {"record": [*BY_RECORD[name]]}
     if name == "runs":  # what was asked for is in the cell, all else in the manifest of its run
-        source = "parsed_cells AS c JOIN parsed_manifests AS m ON c.record->>'run_id' = m.record->>'run_id'"
+        source = "parsed_cells AS c JOIN parsed_runs AS m ON c.record->>'run_id' = m.record->>'run_id'"
         parts = {"c.record": [], "m.record": []}
         for column in columns:
             parts["c.record" if column.name in schema.ASKED else "m.record"].append(column)
@@ -315,7 +321,7 @@ def write_views(store: "Store") -> None:
     path = store.root / INDEX
     if not store.root.is_dir():
         return
-    paths = [str(path) for path in store.import_files() if end_fault(str(path)) is None]
+    paths = [str(path) for path in store.files("imports") if end_fault(str(path)) is None]
     columns = _columns(paths)
     statements = _views(store, columns)
     state = digest(statements)
@@ -342,9 +348,9 @@ def _state(path: Path) -> str | None:
 
 def _views(store: "Store", columns: Mapping[str, pa.Schema]) -> list[str]:
     root = pattern(str(store.root))
-    globs = {kind: f"{root}/{kind}/[!.]*.json" for kind in RECORDS} | {MANIFESTS: f"{root}/runs/[!.]*/manifest.json"}
+    globs = {kind: _text(f"{root}/{place_of(kind, '[!.]*')}") for kind in (*RECORDS, MANIFESTS)}
     statements = [
-        f"CREATE VIEW parsed_{kind} AS FROM ({_parse(f'read_blob({_text(glob)})', kind)}) WHERE record IS NOT NULL"
+        f"CREATE VIEW parsed_{kind} AS FROM ({_parse(f'read_blob({glob})', kind)}) WHERE record IS NOT NULL"
         for kind, glob in globs.items()
     ]
     statements += [f"CREATE VIEW {name} AS {_rows_of(name)}" for name in BY_RECORD]

@@ -95,25 +95,19 @@ def connected_once() -> Iterator[None]:
         yield
         return
     with ExitStack() as stack:
-        before = _shared.set((stack, {}, {}))
-        try:
-            yield
-        finally:
-            _shared.reset(before)
+        stack.callback(_shared.reset, _shared.set((stack, {}, {})))
+        yield
 
 
 @contextmanager
 def shared(store: "Store", limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnection]:
     """As `connect` without fits, with the connection of `connected_once`: making one can take seconds."""
-    stack, connections, _ = _shared.get() or (None, {}, {})
-    if stack is None:
-        with connect(store, with_fits=False, limits=limits) as connection:
-            yield connection
-        return
-    key = (store.root, limits)
-    if key not in connections:
-        connections[key] = stack.enter_context(connect(store, with_fits=False, limits=limits))
-    yield connections[key]
+    with connected_once():
+        stack, connections, _ = _shared.get()  # type: ignore[misc]
+        key = (store.root, limits)
+        if key not in connections:
+            connections[key] = stack.enter_context(connect(store, with_fits=False, limits=limits))
+        yield connections[key]
 
 
 # ------------------------------------------------------------------------------------------- the project's questions
@@ -173,15 +167,14 @@ def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str,
 def ask_where(
     connection: duckdb.DuckDBPyConnection, rows: pa.Table, key: str, condition: str, name: str, limits: SqlLimits
 ) -> pa.Table:
-    """Run one query of rbpx on the rows that meet a user's condition; the query calls them `chosen`.
+    """Run one query of rbpx on the rows that meet a user's condition; the query calls them `given`.
 
-    DuckDB parses the condition as one expression, never as a statement. Rows have the columns that it may use, and the
-    internal `row`, the index of each; `key` held the condition.
+    Rows have the columns that the condition may use, and the internal `row`, the index of each; `key` held it.
 
     Raises:
-        RbpxError: it is not a single boolean expression, DuckDB refuses it, or a limit was reached.
+        RbpxError: as `meets`.
     """
-    return _of_condition(connection, rows, key, condition, limits, lambda met, _: met.query("chosen", read_sql(name)))
+    return ask_beside(connection, rows.filter(_truths(connection, rows, key, condition, limits)), name)
 
 
 def meets(rows: pa.Table, key: str, condition: str, limits: SqlLimits) -> pa.ChunkedArray:
@@ -192,31 +185,23 @@ def meets(rows: pa.Table, key: str, condition: str, limits: SqlLimits) -> pa.Chu
     """
     with _limited(limits) as connection:
         _lock(connection)
-        return _of_condition(connection, rows, key, condition, limits, lambda _, truths: truths).column(0)
+        return _truths(connection, rows, key, condition, limits)
 
 
-def _of_condition(
-    connection: duckdb.DuckDBPyConnection,
-    rows: pa.Table,
-    key: str,
-    condition: str,
-    limits: SqlLimits,
-    asked: Callable[[duckdb.DuckDBPyRelation, duckdb.DuckDBPyRelation], duckdb.DuckDBPyRelation | None],
-) -> pa.Table:
-    """Apply `asked` to the rows that meet a condition and to its truth values."""
-
+def _truths(
+    connection: duckdb.DuckDBPyConnection, rows: pa.Table, key: str, condition: str, limits: SqlLimits
+) -> pa.ChunkedArray:
     def answer() -> pa.Table:
         relation = connection.from_arrow(rows)
-        met, truths = relation.filter(condition), relation.project(f"({condition}\n)")
+        relation.filter(condition)  # parses it as one expression about a row, never as a statement
+        truths = relation.project(f"({condition}\n)")
         if truths.types != ["BOOLEAN"]:
             raise RbpxError(f"it is {truths.types[0]}, not true or false")
-        found = asked(met, truths)
-        assert found is not None, "the question is not a SELECT"
-        return found.to_arrow_table()
+        return truths.to_arrow_table()
 
     with stoppable(connection, limits) as call:
         try:
-            return call(answer)
+            return call(answer).column(0)
         except (duckdb.Error, RbpxError) as problem:
             columns = ", ".join(column for column in rows.column_names if column != "row")
             why = one_line(problem).partition("; narrow it")[0]  # no key limits the time of such a condition

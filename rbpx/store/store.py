@@ -39,7 +39,18 @@ from rbpx.files.entries import (
 )
 from rbpx.spelling import typed
 from rbpx.store.messages import warn_damage
-from rbpx.store.records import BESIDE, MANIFEST, MANIFESTS, NO_ROWS, RUN_TABLES, is_name, read_record, sealed
+from rbpx.store.records import (
+    BESIDE,
+    MANIFEST,
+    MANIFESTS,
+    NO_ROWS,
+    RUN_TABLES,
+    ending_of,
+    is_name,
+    place_of,
+    read_record,
+    sealed,
+)
 from rbpx.store.records import Record as Record
 from rbpx.store.schema import FORMAT, LAYOUT
 
@@ -112,20 +123,18 @@ class Store:
 
     def records(self, kind: str) -> Iterator[Record]:
         """All records of a kind (cells, fits, rank_fits, failures, forecasts), in name order."""
-        for path in self.record_files(kind):
-            record = self.record(kind, path.stem)
-            if record is not None:
-                yield record
+        records = (self.record(kind, path.stem) for path in self.paths(kind))
+        yield from (record for record in records if record is not None)
 
     def record(self, kind: str, name: str) -> Record | None:
         """One record by its name; None where it is missing or something is wrong with it, which is logged."""
-        read = self.read(kind, name, self.record_file(kind, name))
+        read = self.read(kind, name)
         return None if read is None else read[0]
 
-    def read(self, kind: str, name: str, path: Path) -> tuple[Record, str] | None:
-        """A record and its text, from its file or that of a manifest; None as in `record`."""
+    def read(self, kind: str, name: str) -> tuple[Record, str] | None:
+        """A record or a manifest, and its text; None as in `record`."""
         try:
-            return read_record(kind, name, path)
+            return read_record(kind, name, self.root / place_of(kind, name))
         except FileNotFoundError:  # another process may have removed it
             return None
         except (OSError, ValueError) as problem:
@@ -133,7 +142,7 @@ class Store:
                 self.warn_run(name, reason(problem))
             else:
                 again = "remove that file, then run the line that made it again"
-                self.warn(f"{kind}/{path.name}", reason(problem), again)
+                self.warn(place_of(kind, name), reason(problem), again)
             return None
 
     def warn_run(self, run_id: str, fault: str) -> None:
@@ -144,21 +153,34 @@ class Store:
         """Log that something cannot be read and is skipped."""
         warn_damage(_LOGGER, self.root, f"{what} in store={self.name} is left out: {fault}; {remedy}")
 
-    def paths(self, kind: str, ending: str) -> list[Path]:
-        """Whatever lies in a folder of the store under names with this ending, in name order."""
-        return [
-            self.root / kind / name
-            for name in names_in(self.root / kind)
-            if name.endswith(ending) and name != f"{NO_ROWS}{ending}"
-        ]
+    def paths(self, kind: str) -> list[Path]:
+        """Whatever lies in a folder of the store under names with the ending of its kind, in name order."""
+        ending = ending_of(kind)
+        names = (name for name in names_in(self.root / kind) if name.endswith(ending))
+        return [self.root / kind / name for name in names if name != f"{NO_ROWS}{ending}"]
 
-    def record_files(self, kind: str) -> list[Path]:
-        """The files of all records of a kind, in name order."""
-        return self.paths(kind, ".json")
+    def files(self, kind: str) -> list[Path]:
+        """The Parquet files of a folder outside the runs (vocab, best, imports, samples), sorted.
 
-    def record_file(self, kind: str, name: str) -> Path:
-        """The path of a record, whether or not it exists."""
-        return self._path(kind, name, ".json")
+        What is no regular file is logged and left out.
+        """
+        regular = []
+        for path in self.paths(kind):
+            if path.is_file():
+                regular.append(path)
+            else:
+                self.warn(f"{kind}/{path.name}", "it is no regular file", "remove it")
+        return regular
+
+    def file(self, kind: str, name: str) -> Path:
+        """The path of a record, a manifest (by its run) or a Parquet file of a folder, whether or not it exists.
+
+        Raises:
+            RbpxError: the name would lead out of the store.
+        """
+        if not is_name(name):
+            raise RbpxError(f"{name!r} in {kind} of store={self.name} is no name, as it leads elsewhere; remove it")
+        return self.root / place_of(kind, name)
 
     def cell(self, cell_key: str) -> Record | None:
         """The record of a request whose run exists, else None."""
@@ -168,7 +190,7 @@ class Store:
     @property
     def is_empty(self) -> bool:
         """Whether it holds neither runs nor imported results."""
-        return not any(self.records("cells")) and not self.import_files()
+        return not any(self.records("cells")) and not self.files("imports")
 
     def run_ids(self) -> list[str]:
         """The runs of the store, in name order."""
@@ -181,11 +203,7 @@ class Store:
 
     def run_folder(self, run_id: str) -> Path:
         """The path of a run's folder, whether or not the run exists."""
-        return self._path("runs", run_id)
-
-    def manifest_file(self, run_id: str) -> Path:
-        """The path of a run's manifest, whether or not the run exists."""
-        return self.run_folder(run_id) / MANIFEST
+        return self.file(MANIFESTS, run_id).parent
 
     def manifest(self, run_id: str) -> Record:
         """The facts of a run.
@@ -193,7 +211,7 @@ class Store:
         Raises:
             OSError, ValueError: they cannot be read, or something is wrong with them.
         """
-        return read_record(MANIFESTS, run_id, self.manifest_file(run_id))[0]
+        return read_record(MANIFESTS, run_id, self.file(MANIFESTS, run_id))[0]
 
     def unlinked(self, run_ids: Iterable[str], linked: set[str]) -> list[str]:
         """Those of some runs that no cell names, given the runs that cells named when they were listed.
@@ -202,7 +220,7 @@ class Store:
         """
         bare = [run_id for run_id in run_ids if run_id not in linked]
         for young_s, wait_s in ((_RECENT_S, 0.0), (_LINKED_S, _LINKED_S)):
-            if any(age_s(self.manifest_file(run_id)) < young_s for run_id in bare):
+            if any(age_s(self.file(MANIFESTS, run_id)) < young_s for run_id in bare):
                 time.sleep(wait_s)
                 linked = {cell["run_id"] for cell in self.records("cells")}
                 bare = [run_id for run_id in bare if run_id not in linked]
@@ -216,43 +234,14 @@ class Store:
         """The size of a run."""
         return sum(path.stat().st_size for path in self.run_folder(run_id).iterdir())
 
-    def beside_file(self, kind: str, run_id: str) -> Path:
-        """The path of a sidecar file of a run, one of `BESIDE`, whether or not it exists."""
-        return self._path(kind, run_id, ".parquet")
-
-    def files(self, kind: str) -> list[Path]:
-        """The Parquet files of a folder outside the runs (vocab, best, imports, samples), sorted.
-
-        What is no regular file is logged and left out.
-        """
-        paths = self.paths(kind, ".parquet")
-        regular = [path for path in paths if path.is_file()]
-        for path in sorted({*paths} - {*regular}):
-            self.warn(f"{kind}/{path.name}", "it is no regular file", "remove it")
-        return regular
-
     def has_vocab(self, tokenizer_hash: str) -> bool:
         """Whether the store has the texts of a tokenizer's ids."""
-        return self._path("vocab", tokenizer_hash, ".parquet").is_file()
-
-    def import_files(self) -> list[Path]:
-        """The files of other people's observations, in name order."""
-        return self.files("imports")
-
-    def sample_file(self, key: str) -> Path:
-        """The path of the documents drawn from a hub's dataset, whether or not the file exists."""
-        return self._path("samples", key, ".parquet")
+        return self.file("vocab", tokenizer_hash).is_file()
 
     @property
     def hashes(self) -> Path:
         """The cache of hashes of model files, by path, size and time."""
         return self.root / "hashes.json"
-
-    def _path(self, kind: str, name: str, ending: str = "") -> Path:
-        """The path of anything that a record names; it never leads out of the store."""
-        if not is_name(name):
-            raise RbpxError(f"{name!r} in {kind} of store={self.name} is no name, as it leads elsewhere; remove it")
-        return self.root / kind / f"{name}{ending}"
 
     # -------------------------------------------------------------------------------------------------------- writing
 
@@ -328,25 +317,13 @@ class Store:
         except OSError as problem:
             raise self.unwritten(problem) from None
 
-    def write_vocab(self, tokenizer_hash: str, table: pa.Table) -> None:
-        """Write the texts of a tokenizer's ids, once."""
-        self._write_table(self._path("vocab", tokenizer_hash, ".parquet"), table)
-
-    def write_beside(self, kind: str, run_id: str, table: pa.Table) -> None:
-        """Write a sidecar file of a run, once."""
-        self._write_table(self.beside_file(kind, run_id), table)
-
-    def write_import(self, name: str, table: pa.Table) -> None:
-        """Write one file of other people's observations, once; its name contains a digest of its rows."""
-        self._write_table(self._path("imports", name, ".parquet"), table)
-
-    def write_sample(self, key: str, table: pa.Table) -> None:
-        """Write the documents drawn from a hub's dataset, once."""
-        self._write_table(self.sample_file(key), table)
-
-    def _write_table(self, path: Path, table: pa.Table) -> None:
-        if not path.is_file():
-            self.place_file(path, lambda to: pq.write_table(table, to, compression="zstd", write_page_checksum=True))
+    def write_table(self, kind: str, name: str, table: pa.Table) -> None:
+        """Write a Parquet file of a folder outside the runs, once: the name follows from what is in it."""
+        if not self.file(kind, name).is_file():
+            self.place_file(
+                self.file(kind, name),
+                lambda to: pq.write_table(table, to, compression="zstd", write_page_checksum=True),
+            )
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
         """Write one record of a kind; a record of the same name is replaced.
@@ -360,7 +337,7 @@ class Store:
         """
         text, durable = sealed(record), kind not in _COMPUTED
         try:
-            atomic_write_text(self.record_file(kind, name), text, durable=durable)
+            atomic_write_text(self.file(kind, name), text, durable=durable)
         except OSError as problem:
             if durable or not (is_refusal(problem) or is_full(problem)):
                 raise self.unwritten(problem) from None
@@ -375,12 +352,12 @@ class Store:
 
     def drop_record(self, kind: str, name: str) -> None:
         """Remove one record, if it exists."""
-        self.record_file(kind, name).unlink(missing_ok=True)
+        self.file(kind, name).unlink(missing_ok=True)
 
     def drop_run(self, run_id: str) -> None:
         """Remove a run, its sidecar files, and the requests that it answers."""
         for cell in [cell for cell in self.records("cells") if cell["run_id"] == run_id]:
             self.drop_record("cells", cell["cell_key"])
         for kind in BESIDE:
-            self.beside_file(kind, run_id).unlink(missing_ok=True)
+            self.file(kind, run_id).unlink(missing_ok=True)
         atomic_remove(self.run_folder(run_id))

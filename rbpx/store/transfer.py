@@ -6,15 +6,15 @@ own, then the manifest unless there is one. A run without a manifest does not ex
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.store.merge import FILES, REFERRED, Folder, Merged, ending_of, missing
-from rbpx.store.records import MANIFEST, RECORDS
+from rbpx.store.merge import FILES, REFERRED, Folder, Merged, missing
+from rbpx.store.records import MANIFEST, MANIFESTS, RECORDS, ending_of, place_of
 from rbpx.store.verify import run_fault
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ class Bucket:
 
     def names(self, kind: str) -> list[str]:
         """As `Source`."""
-        ending = f"/{MANIFEST}" if kind == "runs" else ending_of(kind)
-        found = (re.fullmatch(rf"{kind}/([^/]+){re.escape(ending)}", path) for path in self.paths)
+        found = (re.fullmatch(rf"{kind}/([^/]+){re.escape(ending_of(kind))}", path) for path in self.paths)
         return sorted(match[1] for match in found if match)
 
     def get(self, path: str, to: Path) -> None:
@@ -109,31 +108,21 @@ def push(store: "Store", bucket: Bucket, advance: Callable[[], None] = lambda: N
         MeasureError: the bucket does not answer; the same call resumes.
     """
     sent, here = Merged(), Folder(store)
-    _send(here, bucket, REFERRED, sent)
-    for run_id in missing(here, "runs", {*bucket.names("runs")}.__contains__, sent, advance):
-        folder = store.run_folder(run_id)
-        fault = run_fault(run_id, folder)
-        if fault is not None:
-            sent.skipped.append(f"run {run_id}: it is corrupt: {fault}")
-            continue
-        for name, sha256 in store.manifest(run_id)["files"].items():
-            bucket.put(_table(run_id, name, sha256), folder / name)
-        try:
-            bucket.put(f"runs/{run_id}/{MANIFEST}", folder / MANIFEST)
-            sent.copied["runs"] += 1
-        except FileExistsError:  # another machine was faster
-            sent.already_here["runs"] += 1
-    _send(here, bucket, (*FILES, *RECORDS), sent)
+    for kind in (*REFERRED, MANIFESTS, *FILES, *RECORDS):
+        for name in missing(here, kind, {*bucket.names(kind)}.__contains__, sent, advance):
+            file, fault = store.file(kind, name), run_fault(name, store.run_folder(name)) if kind == MANIFESTS else None
+            if fault is not None:
+                sent.skipped.append(f"run {name}: it is corrupt: {fault}")
+                continue
+            for table, sha256 in store.manifest(name)["files"].items() if kind == MANIFESTS else ():
+                bucket.put(_table(name, table, sha256), file.with_name(table))
+            try:
+                if file.is_file():
+                    bucket.put(place_of(kind, name), file)
+                    sent.copied[kind] += 1
+            except FileExistsError:  # another machine was faster
+                sent.already_here[kind] += 1
     return sent
-
-
-def _send(here: Folder, bucket: Bucket, kinds: Iterable[str], sent: Merged) -> None:
-    for kind in kinds:
-        for name in missing(here, kind, {*bucket.names(kind)}.__contains__, sent):
-            path = here.path(kind, name)
-            if path.is_file():
-                bucket.put(f"{kind}/{path.name}", path)
-                sent.copied[kind] += 1
 
 
 def _table(run_id: str, name: str, sha256: str) -> str:

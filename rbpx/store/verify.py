@@ -93,16 +93,14 @@ def verify(store: "Store", advance: Callable[[int], None] = lambda n_bytes: None
     linked, n_records, imported = set[str](), 0, imported_runs(store)
     of_records = list[Fault]()
     for kind in RECORDS:
-        for path in store.record_files(kind):
+        for path in store.paths(kind):
             n_records += 1
             fault, remedy = _record_fault(store, kind, path, manifests, imported, linked)
             if fault:
                 of_records.append(Fault(kind.removesuffix("s"), path.stem, fault, remedy))
     faults += [Fault("run", run_id, UNLINKED, LINK) for run_id in store.unlinked(sound, linked)]
     faults += of_records
-    files = [
-        (kind, path) for kind in ("vocab", "imports", "samples", *BESIDE) for path in store.paths(kind, ".parquet")
-    ]
+    files = [(kind, path) for kind in ("vocab", "imports", "samples", *BESIDE) for path in store.paths(kind)]
     for kind, path in files:
         try:
             read_own(kind, path)
@@ -144,7 +142,7 @@ def _record_fault(
 def imported_runs(store: "Store") -> set[str]:
     """The run_ids of imported observations, to which fits may refer; logs each file that cannot be read."""
     found = set[str]()
-    for path in store.import_files():
+    for path in store.files("imports"):
         try:
             found.update(pq.read_table(path, columns=["run_id"])["run_id"].unique().to_pylist())
         except UNREADABLE as problem:

@@ -128,7 +128,7 @@ def test_an_import_that_cannot_be_read_hinders_no_verb_and_is_removed_by_hand(ow
 def test_an_import_whose_rows_were_changed_is_found_by_the_digest_in_its_name(tmp_path: Path, cwd: Path) -> None:
     store = Store(shutil.copytree(IMPORTED, tmp_path / "store"))
     assert verify(store).faults == []
-    path = store.import_files()[0]
+    path = store.files("imports")[0]
     table = pq.read_table(path)
     at = table.column_names.index("n_tokens")
     changed = pa.array([1, *table["n_tokens"].to_pylist()[1:]], table.schema.types[at])

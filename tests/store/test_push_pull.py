@@ -104,7 +104,7 @@ def test_an_object_with_other_bytes_is_kept_out_and_the_rest_comes(server: Stora
     assert f"kept out: run {first}: it is corrupt: tokens.parquet has changed since it was written" in answer.stderr
     assert "Traceback" not in answer.stderr
     assert theirs.run_ids() == [second]
-    assert len(theirs.record_files("cells")) == 1, "a request whose run is not here does not come"
+    assert len(theirs.paths("cells")) == 1, "a request whose run is not here does not come"
 
 
 def test_a_run_that_is_corrupt_here_is_not_sent(server: Storage, ours: Store, cwd: Path) -> None:

@@ -58,7 +58,7 @@ def test_views_have_the_rows_that_commands_see(name: str, tmp_path: Path) -> Non
                 assert rows[0] == rows[1], f"{relation} of {name}"
     for kind in ("tokens", "rank_counts", "documents"):
         assert seen(store, f"SELECT count(*) FROM {kind}") == [(n_rows(store, kind),)]
-    sizes = sorted(json.loads(path.read_text())["size"] for path in store.record_files("cells"))
+    sizes = sorted(json.loads(path.read_text())["size"] for path in store.paths("cells"))
     assert seen(store, "SELECT size FROM runs ORDER BY size") == [(size,) for size in sizes]
 
 

@@ -1,5 +1,5 @@
 -- Which of the compared stretches meet a condition.
 -- returns: row (its place among them)
 SELECT "row"
-FROM chosen
+FROM given
 ORDER BY "row"

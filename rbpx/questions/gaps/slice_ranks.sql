@@ -4,6 +4,6 @@
 SELECT
     doc_id, rank, count(*) AS n_tokens, sum(logprob::DOUBLE) AS sum_logprob,
     bit_xor(hash(doc_id, position, token_id)) AS token_bits
-FROM chosen
+FROM given
 GROUP BY ALL
 ORDER BY doc_id, rank

@@ -292,7 +292,9 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
     store.prepare()
     if not store.has_vocab(tokenizer_hash):
         vocab = {"token_id": range(V), "text": [texts.get(token, f"#{token}") for token in range(V)]}
-        store.write_vocab(tokenizer_hash, pa.table({"tokenizer_hash": [tokenizer_hash] * V} | vocab, schema.VOCAB))
+        store.write_table(
+            "vocab", tokenizer_hash, pa.table({"tokenizer_hash": [tokenizer_hash] * V} | vocab, schema.VOCAB)
+        )
     if run.is_new:
         store.write_run(run_id, facts, _tables(run_id, columns))
     store.write_record("cells", key, record)

@@ -37,7 +37,7 @@ def write(store: Store, new: pa.Table, origin: Record) -> str:
     columns = pa.schema([each for each in with_varied(OBSERVATIONS, new.column_names) if each.name not in empty])
     rows = new.append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(columns.names)
     name = f"{origin['source']}-{digest_of_rows(rows)}"
-    store.write_import(name, rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
+    store.write_table("imports", name, rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
     return name
 
 
@@ -66,7 +66,7 @@ def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record,
 
 def _each(store: Store, read: Callable[[Path], Any] = read_whole) -> Iterator[tuple[Path, Record, Any]]:
     """Each import with its provenance and observations; those that cannot be read are left out, and said."""
-    for path in store.import_files():
+    for path in store.files("imports"):
         try:
             yield path, *_read(path, read)
         except RbpxError as problem:
@@ -79,7 +79,7 @@ def files_of(store: Store, source: str, file: str | None = None) -> dict[Path, s
     Raises:
         RbpxError: one was not written by rbpx.
     """
-    told = {path: provenance(path) for path in store.import_files()}
+    told = {path: provenance(path) for path in store.files("imports")}
     of_source = {path: str(of["file"]) for path, of in told.items() if of["source"] == source}
     return {path: name for path, name in of_source.items() if file in (None, name)}
 

@@ -117,12 +117,12 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
     if config.keep is not None:
         kept, n_replaced = kept_of(reading.observations, config.keep)
         reading = replace(reading, observations=kept)
-    files, name = store.import_files(), table.path.name
+    files, name = store.files("imports"), table.path.name
     judged, before = _judged(reading, store, wide, columns, config)  # refused before a folder is made for a store
     if not dry_run:
         store.prepare()
         with FileLock(store.root / LOCK):
-            if store.import_files() != files:  # another process has imported something
+            if store.files("imports") != files:  # another process has imported something
                 judged, before = _judged(reading, store, wide, columns, config)
             written = _written(store, judged.new, table, columns, config)
             for path in files_of(store, config.source, name) if config.replace else ():

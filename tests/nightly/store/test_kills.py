@@ -91,7 +91,7 @@ def test_sweeps_that_are_killed_by_the_hundred_lose_nothing_and_end_as_if_undist
             now = {run_id: (store.run_folder(run_id) / "manifest.json").read_bytes() for run_id in store.run_ids()}
             assert known.items() <= now.items(), "a run that was there stays as it was"
             known = now
-        if len(store.record_files("cells")) == N_CELLS:
+        if len(store.paths("cells")) == N_CELLS:
             assert links(store) == links(undisturbed)
             store, known, n_stores = Store(tmp_path / str(n_stores)), {}, n_stores + 1
     here(*sweep(LIMITS, store.root), cwd=cwd, check=0)
