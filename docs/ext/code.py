@@ -55,7 +55,7 @@ def verbs() -> str:
 
 def _keys_of(verb: str) -> set[str]:
     """The keys that a verb takes and that are explained."""
-    return {key for key, each in registry.asking(verb).keys.items() if key in KEYS and each.help} - {"fresh"}
+    return {key for key, each in registry.asking(verb).keys.items() if key in KEYS and each.help}
 
 
 def _listed(keys: Iterable[str]) -> str:

@@ -24,7 +24,7 @@ class MeasuringKeys(GridKeys):
 
 MEASURING: Final = Asking("measure", MeasuringKeys)
 _SWEPT: Final = ("model", "dataset", "protocol")
-_HERE: Final = ("store", "format", "output", "fresh", "details", "spreadsheet")  # not accepted: answers are values here
+_HERE: Final = ("store", "format", "output", "details", "spreadsheet")  # not accepted: answers are values here
 
 
 def signature(asking: Asking) -> Signature:

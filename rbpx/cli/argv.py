@@ -21,7 +21,7 @@ from rbpx.questions.registry import refuse_removed
 _OVERRIDE: Final = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=|~[A-Za-z]")
 _OURS: Final = ("format", "store", "output")  # keys that are also flags
 _SAME: Final = ("experiment", *_OURS, "device", "tokens_per_batch", "sql_timeout_s", "sql_memory_mib")
-_HIDDEN: Final = (*_OURS, "fresh", "spreadsheet")  # keys that choose no runs
+_HIDDEN: Final = (*_OURS, "spreadsheet")  # keys that choose no runs
 
 
 @dataclass(frozen=True)

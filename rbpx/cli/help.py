@@ -121,7 +121,6 @@ def _lines(keys: Mapping[str, Key], has_groups: bool, own: Sequence[Path]) -> di
 def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path]) -> list[str]:
     """Lists the keys of a verb: its own, those that narrow what a question (`narrows`) reads, and of the output."""
     lines = _lines(asked.keys, asked.is_of_grid, own)
-    lines.pop("fresh", None)
     lines |= {"seed": lines.pop("seed")} if "seed" in lines and not asked.is_of_file else {}
     if "width" in lines:
         lines = {name: line for name, line in lines.items() if name not in LOOKS} | {"width": _LOOKS}
@@ -159,5 +158,5 @@ _THERE: Final[Mapping[str, Callable[[Sequence[Path]], str]]] = {
     "{datasets}": lambda own: ", ".join(
         _joined([name for name in options("dataset", own) if name not in ("file", "hub")])
     ),
-    "{experiments}": lambda own: ", ".join(_joined(options("experiment", own))),
+    "{experiments}": lambda own: ", ".join(_joined([*options("experiment", own)])),
 }

@@ -1,6 +1,5 @@
 """Runs a command line: composes its requests, lets its verb perform them, and lists what failed."""
 
-import logging
 import os
 import re
 from collections.abc import Sequence
@@ -44,8 +43,6 @@ def perform(line: CommandLine) -> int:
             write_for_spreadsheets(request.spreadsheet)
         if asked.is_of_grid:
             request.download = line.retyped("download", _says_how)
-    if any(getattr(request, "fresh", False) for request in jobs.requests):
-        logging.getLogger(__name__).info("fresh= does nothing any more: every answer is computed")
     measured = module(line.verb).perform(Command(line, jobs.requests, jobs.launcher))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         from rbpx.measure.distributed import destroy_process_group

@@ -29,7 +29,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from rbpx.config.explain import explain, unknown_key, unread
-from rbpx.config.folders import GROUPS, experiments, folder, options, study_file
+from rbpx.config.folders import GROUPS, folder, options
 from rbpx.config.keys.runs import GridKeys
 from rbpx.config.request import EVERY, KEYS, NARROWS, Asking, schema_of
 from rbpx.config.texts import quoted, said_in, texts_quoted
@@ -172,9 +172,9 @@ def _register(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> None
     store = ConfigStore.instance()
     named = ",".join(word.partition("=")[2] for word in words if word.startswith("experiment="))
     store.store(name=asking.verb, node=asking.schema(bool(named)))
-    for path in experiments(_own):
-        if path.stem in re.split(r"[^\w-]+", named) and path.parent == folder("experiments"):
-            store.store(group="experiment", name=path.stem, node=OmegaConf.load(path), package="_global_")
+    for name, path in options("experiment", own).items():
+        if name in re.split(r"[^\w-]+", named) and path.parent == folder("experiments"):
+            store.store(group="experiment", name=name, node=OmegaConf.load(path), package="_global_")
 
 
 def _composed(asking: Asking, words: Sequence[str]) -> DictConfig:
@@ -258,14 +258,15 @@ def _request_of(
     config.pop("hydra", None)
     study = choices.get("experiment")
     for group in ("model", "dataset", "experiment"):
-        for path in _files(group, choices.get(group), own):
-            place = "" if group == "experiment" else group
-            for (*above, key), said, absolute in said_in(path, place, EVERY):
-                node: Any = config
-                for name in above:
-                    node = None if node is None else node[name]
-                if node is not None and node[key] == said:  # else an override replaced it
-                    node[key] = absolute
+        path = options(group, own).get(choices.get(group) or "")
+        if path is None or path.is_relative_to(folder("conf")):  # whose files name no paths
+            continue
+        for (*above, key), said, absolute in said_in(path, "" if group == "experiment" else group):
+            node: Any = config
+            for name in above:
+                node = None if node is None else node[name]
+            if node is not None and node[key] == said:  # else an override replaced it
+                node[key] = absolute
     composed = OmegaConf.to_object(config)
     _refuse_added(asking, composed)
     request = asking.made(vars(composed))
@@ -273,13 +274,6 @@ def _request_of(
         request.study.name = study
     _refuse_foreign(asking, request, words, study is not None)
     return request
-
-
-def _files(group: str, name: str | None, own: Sequence[Path]) -> list[Path]:
-    """Returns the user's file, or the study's, that was chosen; files in conf/ name no paths."""
-    if group == "experiment" and name:
-        return [study_file(name, own)]
-    return [path for path in (place / group / f"{name}.yaml" for place in own) if path.is_file()][:1]
 
 
 def _refuse_added(asking: Asking, value: Any, within: str = "") -> None:

@@ -13,6 +13,7 @@ from rbpx.config.request import KEYS, Asking
 from rbpx.spelling import help_of, speaks_shell, typed
 
 _GONE: Final = {
+    "fresh": "nothing, as every answer is computed",
     "budgets": "flops=, a budget or a list",
     "over": "frontier=true, the best run of each size and number of tokens, where a column says what was varied",
     "study.file": "an import of that file (imports), of which the analyses are asked",

@@ -20,33 +20,9 @@ def folder(name: str) -> Path:
     raise RbpxError(f"the folder {name}/ is missing beside {_PACKAGE}; install rbpx again")
 
 
-def experiments(own: Sequence[Path] = ()) -> list[Path]:
-    """Returns the files of named studies, by name; a user's study replaces ours of the same name.
-
-    Args:
-        own: folders of the user's configuration, with studies in experiment/; the first one with a name counts.
-    """
-    found: dict[str, Path] = {}
-    for place in (*(each / "experiment" for each in own), folder("experiments")):
-        for path in place.glob("*.yaml"):
-            found.setdefault(path.stem, path)
-    return [found[name] for name in sorted(found)]
-
-
-def study_file(name: str, own: Sequence[Path]) -> Path:
-    """Returns the file of a study.
-
-    Raises:
-        RbpxError: no study has this name.
-    """
-    found = {path.stem: path for path in experiments(own)}
-    if name not in found:
-        raise RbpxError(f"no study is called {name}; known: {', '.join(found)}")
-    return found[name]
-
-
-def options(group: str, own: Sequence[Path] = ()) -> list[str]:
-    """Returns the names that `group=` takes: files in conf/ and in the user's folders, or studies."""
-    if group == "experiment":
-        return [path.stem for path in experiments(own)]
-    return sorted({path.stem for place in (folder("conf"), *own) for path in (place / group).glob("*.yaml")})
+def options(group: str, own: Sequence[Path] = ()) -> dict[str, Path]:
+    """Returns the names that `group=` takes with their files; one of the user's replaces ours."""
+    ours = folder("experiments") if group == "experiment" else folder("conf") / group
+    places = [ours, *(each / group for each in reversed(own))]
+    found = {path.stem: path for place in places for path in place.glob("*.yaml")}
+    return dict(sorted(found.items()))

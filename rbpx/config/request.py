@@ -5,15 +5,23 @@ from dataclasses import dataclass, field, make_dataclass
 from functools import cached_property
 from typing import Any, Final
 
-import rbpx.config.keys.output
-import rbpx.config.keys.tasks  # noqa: F401
-from rbpx.config.keys import runs
+from rbpx.config.keys import laws, output, predictions, runs, tasks
 from rbpx.config.keys.key import Key, Keys, key, keys_of
 
 __all__ = ["EVERY", "KEYS", "NARROWS", "Asking", "schema_of"]
 
 
-KEYS: Final[Mapping[str, Key]] = dict(sorted(Keys.every.items(), key=lambda each: each[0] == "store"))
+def _every() -> dict[str, Key]:
+    """Returns the keys of all classes by name, of a key that several declare the first; `store` is the last of help."""
+    every: dict[str, Key] = {}
+    for kind in (kind for module in (runs, laws, predictions, output, tasks) for kind in vars(module).values()):
+        if isinstance(kind, type) and issubclass(kind, Keys):
+            every |= {name: each for name, each in keys_of(kind).items() if name not in every}
+    store = every.pop("store")
+    return every | {"store": store}
+
+
+KEYS: Final[Mapping[str, Key]] = _every()
 """The keys of all verbs, by name, in the order of help."""
 NARROWS: Final = tuple(
     name for name in KEYS if name in keys_of(runs.Narrowing) and name not in ("store", "checkpoints")

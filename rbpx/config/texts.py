@@ -13,6 +13,7 @@ from types import NoneType
 from typing import Any, Final, get_args, get_type_hints
 
 from rbpx.config.keys.key import keys_of, read_as
+from rbpx.config.request import EVERY
 from rbpx.errors import RbpxError
 
 _QUOTED: Final = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
@@ -74,10 +75,10 @@ def _of_any(key: str) -> str:
 # --------------------------------------------------------------------------------------------------- files of the user
 
 
-def said_in(path: Path, place: str, schema: type) -> Iterator[tuple[tuple[Any, ...], str, str]]:
+def said_in(path: Path, place: str) -> Iterator[tuple[tuple[Any, ...], str, str]]:
     """Yields the relative paths in a file: the keys that lead to each, its value, and the absolute path.
 
-    `place` is the group under which Hydra puts the values, empty for a study; `schema` has the verb's keys.
+    `place` is the group under which Hydra puts the values, empty for a study.
 
     Raises:
         RbpxError: a text in it was read as a number.
@@ -86,7 +87,7 @@ def said_in(path: Path, place: str, schema: type) -> Iterator[tuple[tuple[Any, .
 
     written = path.read_text(encoding="utf-8")
     values = OmegaConf.to_container(OmegaConf.create(written), resolve=False) if written.strip() else {}
-    texts, words = text_keys(schema), set(re.split(r"[\s\[\]{}(),:=\"']+", written))
+    texts, words = text_keys(EVERY), set(re.split(r"[\s\[\]{}(),:=\"']+", written))
     for keys, value in _leaves({place: values} if place else values):
         key = ".".join(str(each).replace(".", "_") for each in keys)
         if isinstance(value, bool | int | float) and str(value) not in words and _of_any(key) in texts:

@@ -48,22 +48,6 @@ def cells_of(answer: Answer) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(answer.stdout)))
 
 
-def test_fresh_does_nothing_and_says_so_once(store: Path, cwd: Path) -> None:
-    """Nor does what an earlier version kept of answers: a question asked again is computed."""
-    (store / "answers").symlink_to(cwd)
-    words = ("fit", "laws=[rbp]", "k=1", "resamples=25", "--format", "csv", "--store", store)
-    plain, told, swept = (
-        here(*words, *more, cwd=cwd, check=0) for more in ([], ["fresh=true"], ["-m", "fresh=true", "seed=0,1"])
-    )
-    (store / "answers").unlink()
-    line = "rbpx: fresh= does nothing any more: every answer is computed\n"
-    assert [each.stderr.count(line) for each in (plain, told, swept)] == [0, 1, 1]
-    assert told.stderr == plain.stderr + line
-    assert [{**row, "created_at": ""} for row in cells_of(told)] == [
-        {**row, "created_at": ""} for row in cells_of(plain)
-    ]
-
-
 # ------------------------------------------------------------------------------------------------------ what it teaches
 
 
@@ -90,7 +74,7 @@ def test_the_page_of_a_verb_shows_how_to_type_it_and_has_a_line_for_each_of_its_
         if not asked.is_of_file:
             explained = re.findall(r"^  ([A-Za-z_.]+)=", page, re.MULTILINE)
             explained += [name for name in LOOKS[1:] if re.search(rf"^  width=.*\b{name}=", page, re.MULTILINE)]
-            assert set(explained) == explained_of(asked.keys, asked.is_of_grid) - {"fresh"}, verb
+            assert set(explained) == explained_of(asked.keys, asked.is_of_grid), verb
             assert len(explained) == len(set(explained)), verb
 
 

@@ -44,10 +44,10 @@ def test_no_word_is_lost_and_nothing_but_a_mistake_is_raised(words: list[str]) -
 
 def test_overrides_come_back_in_the_request_as_they_were_given() -> None:
     text = "a \"b\" 'c' \\ $d [e] {f} (g), h=i:j\n~ü"
-    words = [f"output={quoted(text)}", "k=[10,3]", "seed=7", "format=json", "fresh=true"]
+    words = [f"output={quoted(text)}", "k=[10,3]", "seed=7", "format=json", "details=true"]
     request = request_of("fit", words)
     assert (request.output, request.typed["k"], request.seed) == (text, [10, 3], 7)
-    assert (request.format.value, request.fresh) == ("json", True)
+    assert (request.format.value, request.details) == ("json", True)
 
 
 def test_advice_reads_back_as_the_values_that_it_was_made_of() -> None:

@@ -22,7 +22,7 @@ from tests.support.once import once_a_session
 ASKS = asks()
 KEYS = json.loads((FOLDER / "keys.json").read_text(encoding="utf-8"))
 # Keys that change no number: what is printed, how it looks, where it goes, and how long it may take.
-NO_NUMBER = {"details", "width", "font_size", "font", "legend", "fresh", "store", "format", "spreadsheet", "output"}
+NO_NUMBER = {"details", "width", "font_size", "font", "legend", "store", "format", "spreadsheet", "output"}
 NO_NUMBER |= {"sql_memory_mib", "sql_timeout_s", "device", "tokens_per_batch", "register", "top"}
 # Keys that choose runs, and what all intervals share: asked of some verb, not of each.
 OF_SOME = {"model", "size", "dataset", "protocol", "family", "source", "variant", "checkpoints", "resamples"}

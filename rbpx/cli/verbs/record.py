@@ -42,7 +42,7 @@ def perform(asked: Command) -> "list[Measured]":
     """Does what `run` does, and writes the findings unless something failed."""
     from rbpx.cli.findings import write_findings
     from rbpx.config.compose import places_of
-    from rbpx.config.folders import study_file
+    from rbpx.config.folders import options
     from rbpx.cores import is_main_process
     from rbpx.files.output import check_output
     from rbpx.store.sql import SqlLimits
@@ -50,7 +50,7 @@ def perform(asked: Command) -> "list[Measured]":
     request, line = asked.request, asked.line
     if request.study is None:
         raise RbpxError("record needs a named study: python -m rbpx record experiment=NAME; see python -m rbpx --help")
-    source = study_file(request.study.name, places_of(line.overrides, line.own))
+    source = options("experiment", places_of(line.overrides, line.own))[request.study.name]
     if line.changes_of_study and request.output is None:
         raise RbpxError(
             f"{line.changes_of_study[0]} makes another study of experiment={request.study.name}, whose file is for its "

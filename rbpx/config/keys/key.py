@@ -9,7 +9,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
-from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Final, Self, TypeVar, cast, dataclass_transform, get_args, get_type_hints
 
@@ -115,10 +114,10 @@ def _key(each: Any, kind: Any) -> Key:
     default = each.default_factory() if callable(each.default_factory) else each.default
     named = [str(one.value) for enum in kinds if isinstance(enum, type) and issubclass(enum, Enum) for one in enum]
     # A reader may accept more types than the field: one name for a list of them, or 20B for a number.
-    is_free = told["read"] is not None and (isinstance(told["read"], Positive) or not {*kinds} & {int, float})
-    known = told["read"].known if isinstance(told["read"], AnyOf) else ()
-    told["values"] = told.get("values") or (*named, *known, *(["all"] if known else []))
-    return Key(each.name, Any if is_free else kind, default, NoneType in get_args(kind), **told)
+    is_typed = told["read"] is None or isinstance(told["read"], Within)
+    known = (*told["read"].known, "all") if isinstance(told["read"], AnyOf) else ()
+    told["values"] = told.get("values") or (*named, *known)
+    return Key(each.name, kind if is_typed else Any, default, NoneType in get_args(kind), **told)
 
 
 K = TypeVar("K", bound="Keys")
@@ -136,23 +135,18 @@ class Keys:
     Attributes:
         FILES: the files of conf/ that its request begins from.
         WITHOUT: inherited keys that it does not take, which stay at their defaults.
-        every: the keys of all classes, by name; of a key that several declare, the first.
         typed: the values of its keys as typed.
         others: values, as typed, of the keys of questions that the verb asks.
     """
 
     FILES: ClassVar[Files] = dict.fromkeys(("model", "dataset", "protocol"))
     WITHOUT: ClassVar[Sequence[str]] = ()
-    every: ClassVar[dict[str, Key]] = {}
     typed: dict[str, Any] = field(init=False, repr=False)
     others: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __init_subclass__(cls) -> None:
         """Makes each subclass a dataclass, also of what it inherits."""
         dataclass(kw_only=True, eq=False)(cls)
-        kinds = get_annotations(cls)
-        own = [each for each in fields(cls) if each.name in kinds and "help" in each.metadata]
-        Keys.every |= {each.name: _key(each, kinds[each.name]) for each in own if each.name not in Keys.every}
 
     def __post_init__(self) -> None:
         """Reads and checks the values.
@@ -203,15 +197,9 @@ def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
     return Within(least, most, f"is not a whole number from {least} to {most:,}; give one")
 
 
-@dataclass(frozen=True)
-class Positive:
-    """Reads a positive number, such as 2e10 or 20B; `what` completes the error's advice, as in "seconds"."""
-
-    what: str
-
-    def __call__(self, key: str, value: Any) -> float | None:
-        """Returns the number, None for None; raises RbpxError for another value."""
-        return None if value is None else positive_numbers(key, [value], self.what)[0]
+def positive(what: str) -> Reader:
+    """Returns a reader of one positive number, such as 2e10 or 20B; `what` completes the error's advice."""
+    return lambda key, value: None if value is None else positive_numbers(key, [value], what)[0]
 
 
 def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMBER) -> list[float]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from rbpx.config.imports import ImportConfig
-from rbpx.config.keys.key import Keys, Positive, Reader, Stored, Within, key, names_of, whole
+from rbpx.config.keys.key import Keys, Reader, Stored, Within, key, names_of, positive, whole
 from rbpx.config.keys.laws import Along
 from rbpx.config.keys.predictions import Budgets
 from rbpx.config.keys.runs import Narrowing
@@ -40,7 +40,7 @@ class Queried(Keys):
     """Time that SQL may take."""
 
     sql_timeout_s: float | None = key(
-        60.0, "seconds that SQL of yours may compute, null for no limit", Positive("seconds"), "60"
+        60.0, "seconds that SQL of yours may compute, null for no limit", positive("seconds"), "60"
     )
 
 
@@ -145,8 +145,6 @@ class QueryKeys(Queried, Limited, Written, RowKeys):
 
 class QuestionKeys(Detailed, Spreadsheet, Told):
     """Keys of a question to a store."""
-
-    fresh: bool = key(False, "does nothing any more: every answer is computed", shown="true")
 
 
 class Drawn(Looks, QuestionKeys):

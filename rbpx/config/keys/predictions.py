@@ -7,10 +7,10 @@ from rbpx.config.keys.key import (
     LARGEST_NUMBER,
     AnyOf,
     Keys,
-    Positive,
     Reader,
     key,
     name_of,
+    positive,
     positive_numbers,
     whole,
 )
@@ -129,7 +129,7 @@ class Minimised(Keys):
     objective: Objective = key(
         Objective.log_huber, "what a surface minimises: log_huber, huber or least_squares", shown="log_huber"
     )
-    delta: float = key(DELTA, "where Huber's loss of a surface turns linear", Positive("a small number"), "0.001")
+    delta: float = key(DELTA, "where Huber's loss of a surface turns linear", positive("a small number"), "0.001")
 
 
 class Surfaces(Minimised, Averaged, Laws, SizedBy, Frontier):
@@ -145,7 +145,7 @@ class Repeated(Keys):
 
     unique_tokens: float | None = key(
         None, "tokens that there are, beyond which a run repeats them (surface: with form=data_constrained)",
-        Positive("tokens"), "U",
+        positive("tokens"), "U",
     )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ class Deciding(Budgets):
 
     inference_tokens: float | None = key(
         None, "tokens that the model is to serve: the least of training and serving that reaches the same loss",
-        Positive("tokens"), "T",
+        positive("tokens"), "T",
     )  # fmt: skip
     inference_within: bool = key(
         False, "whether flops= pays for training and serving together: the least loss of both", shown="true"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
-from rbpx.config.keys.key import Files, Keys, Positive, Stored, key, name_of, names_of, whole
+from rbpx.config.keys.key import Files, Keys, Stored, key, name_of, names_of, positive, whole
 from rbpx.config.model.family import ModelConfig
 from rbpx.config.model.placement import EngineConfig, MemoryLimits, ParallelConfig, read_limits
 from rbpx.config.options import Bos, Checkpoints, Device, Dtype, Padding
@@ -54,10 +54,10 @@ def _shard(key: str, value: Any) -> Shard | None:
     raise RbpxError(f"shard={value} is not a part of a grid of at most {_MOST_SHARDS:,}; the third of 16 is shard=3/16")
 
 
-def _best(key: str, value: int) -> int:
+def _best(key: str, value: Any) -> int:
     if value not in (0, N_BEST):
         raise RbpxError(f"best={value} is not kept; give best={N_BEST} for the five best tokens, or leave it out")
-    return value
+    return int(value)
 
 
 class Chosen(Stored):
@@ -246,5 +246,5 @@ class Auditing(GridKeys):
     """Keys of an audit."""
 
     tolerance: float = key(
-        2.0, "how many times as far as rounding explains another engine may be from float32", Positive("times"), "2"
+        2.0, "how many times as far as rounding explains another engine may be from float32", positive("times"), "2"
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from rbpx.config.folders import folder
-from rbpx.config.keys.key import AnyOf, Choice, Keys, is_number, key, name_of, names_of, whole
+from rbpx.config.keys.key import AnyOf, Choice, Keys, Within, is_number, key, name_of, names_of, whole
 from rbpx.config.keys.laws import Averaged, Counted
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
@@ -15,10 +15,7 @@ FEATURES: Final = ("cross_entropy", "bits_per_byte", "rbp", "exact_match", "erro
 _CONSTANTS: Final = ("a", "x0", "h", "b")
 
 
-def _share(key: str, value: float) -> float:
-    if not 0 <= value < 1:
-        raise RbpxError(f"drop={value} is not a share of the checkpoints; give one in [0, 1), as in drop=0.1")
-    return value
+_SHARE: Final = Within(0, math.nextafter(1, 0), "is not a share of the checkpoints; give one in [0, 1), as in drop=0.1")
 
 
 def _anchor(key: str, value: Any) -> tuple[float, float] | None:
@@ -108,7 +105,7 @@ class TwoSteps(Averaged, Tasks):
         names_of,
         example=["7B", "13B"],
     )
-    drop: float = key(0.1, "share of the checkpoints, the first ones, that step 2 leaves out", _share, "0.1")
+    drop: float = key(0.1, "share of the checkpoints, the first ones, that step 2 leaves out", _SHARE, "0.1")
     smooth: int = key(5, "checkpoints in the trailing means of step 2", whole(1), "5")
     anchor: tuple[float, float] | None = key(
         [0, 1], "feature and success of one point more in step 2, {example}; null for none", _anchor, example=[0, 1]

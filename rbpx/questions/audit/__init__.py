@@ -24,7 +24,7 @@ from rbpx.questions.registry import Analysis
 class AuditKeys(Counted, QuestionKeys, Auditing):
     """Keys of audit."""
 
-    WITHOUT = ("memory", "parallel", "deterministic", "best", "shard", "fresh")
+    WITHOUT = ("memory", "parallel", "deterministic", "best", "shard")
 
     limit: int = key(50, "documents at most (audit: 50 of each run), drawn by seed=", whole(0), "1000")
     dtype: Dtype | None = key(None, "precision of weights and activations; logits are float32 in each", shown="float32")
