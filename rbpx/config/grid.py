@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,9 +12,10 @@ from rbpx.config.keys.key import names_of
 from rbpx.config.keys.runs import GridKeys
 from rbpx.config.model.adapter import base_of, is_adapter, variants_of
 from rbpx.config.model.family import GGUF, Member, ModelConfig, is_gguf
+from rbpx.config.model.placement import EngineConfig
 from rbpx.config.model.training import UNKNOWN, TrainingFacts
 from rbpx.config.options import Bos, Joined, Padding
-from rbpx.config.text.dataset import DatasetConfig
+from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.errors import RbpxError
 from rbpx.files.digest import digest
 
@@ -86,12 +88,8 @@ class Cell:
     @property
     def key(self) -> str:
         """Hash of the request, by which finished measurements are found without loading anything."""
-        identity = self._identity()
-        if self.model_hash is not None:
-            del identity["model"]  # a folder that moved contains the same model
-        if self.adapter_hash is not None:
-            del identity["adapter"]
-        return digest(identity)
+        hashes = {"model": self.model_hash, "adapter": self.adapter_hash}  # a folder that moved holds the same
+        return self._digest_without(*(name for name, known in hashes.items() if known is not None))
 
     def cut_for(self, context: int | None) -> tuple[int, int | None]:
         """Returns window and stride in tokens for a model's context; the stride is None if there is one window."""
@@ -111,16 +109,13 @@ class Cell:
     @property
     def failure_key(self) -> str:
         """Hash of the names alone, so that a model repaired in place is the same cell."""
-        identity = self._identity()
-        del identity["model_hash"]
-        identity.pop("adapter_hash", None)
-        return digest(identity)
+        return self._digest_without("model_hash", "adapter_hash")
 
-    def _identity(self) -> dict[str, Any]:
-        """Returns what distinguishes measurements: without S and without options at their implied defaults."""
+    def _digest_without(self, *names: str) -> str:
+        """Digests what distinguishes measurements: not S, nor options at their implied defaults, nor these names."""
         plain = {each.name: each.default for each in fields(self)}
-        asked = asdict(self).items()
-        return {name: value for name, value in asked if name not in _OF_NO_KEY and value != plain[name]}
+        asked = ((name, value) for name, value in asdict(self).items() if value != plain[name])
+        return digest({name: value for name, value in asked if name not in (*_OF_NO_KEY, *names)})
 
     def __str__(self) -> str:
         """Names the cell for people."""
@@ -137,10 +132,6 @@ class Cell:
         """The names that distinguish the cell for people and in records."""
         named = {name: getattr(self, name) for name in ("family", "size", "dataset", "protocol", "revision")}
         return {"cell_key": self.key, **named, "dtype": self.precision}
-
-    def facts(self) -> dict[str, Any]:
-        """The request as a record."""
-        return asdict(self)
 
 
 def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list[Member]]:
@@ -229,7 +220,7 @@ def _label(name: str) -> tuple[str, str]:
 def cells(
     request: GridKeys,
     text_hash: str | None,
-    model_hashes: dict[str, str | None],
+    model_hashes: Mapping[str, str | None],
     beside: Mapping[str, TrainingFacts] | None = None,
     stored_as: Mapping[str, str | None] | None = None,
     adapter_hashes: Mapping[str, str] | None = None,
@@ -239,66 +230,55 @@ def cells(
     Checksums are of the drawn documents (None if they are not on this machine), of local models and of adapters;
     `beside` has facts of training from files beside local models, `stored_as` types of the weights of GGUF files.
     """
-    model, dataset, protocol = request.model, request.dataset, request.protocol
+    model, dataset, protocol, engine = request.model, request.dataset, request.protocol, request.engine
     if model is None or dataset is None or protocol is None:
         raise RbpxError(INCOMPLETE)
-    engine = request.engine
     if request.dtype is None:
         at = "" if engine is None else f", which engine={engine.name} does not tell"
         raise RbpxError(f"dtype=null is not a precision{at}; give the one of the weights, as in dtype=bfloat16")
-    if protocol.prefix is not None and model.bos is not Bos.tokenizer:
-        raise RbpxError(
-            f"protocol.prefix={protocol.prefix} and model.bos={model.bos.value} both say what begins a text; drop one"
-        )
-    _check_chat(model, dataset)
     family, chosen = members(model, request.size)
-    if engine is not None and engine.model is not None and len(chosen) > 1:
-        raise RbpxError(
-            f"engine.model={engine.model} is one model, and {len(chosen)} are asked for; give one of them with size="
-        )
-    adapted = next((member.adapter for member in chosen if member.adapter is not None), None)
-    if engine is not None and adapted is not None:
-        raise RbpxError(
-            f"engine={engine.name} measures what it serves, not model.adapter={adapted}; drop it, and name the adapter "
-            "as the server does: engine.model=NAME"
-        )
+    _check_texts(model, dataset, protocol)
+    if engine is not None:
+        _check_engine(engine, chosen)
+    cell = partial(
+        Cell,
+        family=family,
+        dataset=dataset.name,
+        text_hash=text_hash,
+        joined=dataset.joined.value,
+        protocol=protocol.name,
+        window=protocol.window,
+        whole=protocol.whole,
+        stride=protocol.stride,
+        padding=protocol.padding.value,
+        prefix=protocol.prefix,
+        bos=model.bos.value,
+        chat=model.chat,
+        system=model.system,
+        quantise=model.quantise,
+        pickled=model.pickled,
+        dtype=request.dtype.value,
+        limit=request.limit,
+        seed=request.seed,
+        deterministic=request.deterministic,
+        engine=None if engine is None else engine.name,
+        engine_version=None if engine is None else engine.version,
+    )
     grid = [
-        Cell(
-            family=family,
+        cell(
             size=member.size,
             model=member.model,
             model_hash=model_hashes[member.model],
             revision=member.revision if model.lists_checkpoints or model_hashes[member.model] is None else None,
             non_embedding_params=member.non_embedding_params,
-            dataset=dataset.name,
-            text_hash=text_hash,
-            protocol=protocol.name,
-            window=protocol.window,
-            whole=protocol.whole,
-            stride=protocol.stride,
-            padding=protocol.padding.value,
-            bos=model.bos.value,
-            prefix=protocol.prefix,
-            chat=model.chat,
-            system=model.system,
-            joined=dataset.joined.value,
-            dtype=request.dtype.value,
-            limit=request.limit,
-            seed=request.seed,
-            deterministic=request.deterministic,
-            quantise=model.quantise,
             adapter=member.adapter,
             adapter_hash=None if member.adapter is None else (adapter_hashes or {})[member.adapter],
-            engine=None if engine is None else engine.name,
-            engine_version=None if engine is None else engine.version,
             stored_as=(stored_as or {}).get(member.model),
-            pickled=model.pickled,
             training=member.training.over((beside or {}).get(member.model, UNKNOWN)),
         )
         for member in chosen
     ]
-    names = Counter(f"{cell} in {cell.precision}" for cell in grid)
-    twice = [name for name, n in names.items() if n > 1]
+    twice = [name for name, n in Counter(f"{each} in {each.precision}" for each in grid).items() if n > 1]
     if twice:
         raise RbpxError(
             f"{twice[0]} is asked for twice; of two models of one size and precision measure each as a family, or give "
@@ -307,14 +287,31 @@ def cells(
     return grid
 
 
-def _check_chat(model: ModelConfig, dataset: DatasetConfig) -> None:
-    """Refuses a chat template without conversations, and conversations or a system text without one."""
+def _check_texts(model: ModelConfig, dataset: DatasetConfig, protocol: ProtocolConfig) -> None:
+    """Refuses two beginnings of a text, a chat template without conversations, and conversations without one."""
+    if protocol.prefix is not None and model.bos is not Bos.tokenizer:
+        raise RbpxError(
+            f"protocol.prefix={protocol.prefix} and model.bos={model.bos.value} both say what begins a text; drop one"
+        )
     if model.chat and not dataset.has_items:
         raise RbpxError(
             f"model.chat=true renders conversations, and dataset {dataset.name} has plain texts; name its column of "
             "messages, as in dataset.messages=messages, or dataset.context= and dataset.target=, or drop model.chat"
         )
-    given = {"model.system": model.system, "dataset.messages": dataset.messages}
-    for name, value in given.items():
+    for name, value in (("model.system", model.system), ("dataset.messages", dataset.messages)):
         if value is not None and not model.chat:
             raise RbpxError(f"{name}={value} is for a chat template; add model.chat=true, or drop it")
+
+
+def _check_engine(engine: EngineConfig, chosen: Sequence[Member]) -> None:
+    """Refuses several models of an engine that is told which one it serves, and adapters."""
+    if engine.model is not None and len(chosen) > 1:
+        raise RbpxError(
+            f"engine.model={engine.model} is one model, and {len(chosen)} are asked for; give one of them with size="
+        )
+    adapted = next((member.adapter for member in chosen if member.adapter is not None), None)
+    if adapted is not None:
+        raise RbpxError(
+            f"engine={engine.name} measures what it serves, not model.adapter={adapted}; drop it, and name the adapter "
+            "as the server does: engine.model=NAME"
+        )
