@@ -23,10 +23,10 @@ _ROWS_COUNTED, _COUNTING_S = 1_000_000, 1.0  # rows and seconds; beyond, the res
 _RECORDS_SHOWN = 10  # maximum number of rows printed downwards, a line a column
 
 
-def print_records(records: Iterable[dict[str, Any]], format: Format, output: str | None = None) -> None:
+def print_records(records: Iterable[dict[str, Any]], format: Format) -> None:
     """Prints records as a JSON array of objects, null for missing, or as CSV, empty for missing."""
     rows = [{key: plain(value) for key, value in record.items()} for record in records]
-    with opened(output) as file:
+    with opened(None) as file:
         if format is Format.json:
             json.dump(rows, file, indent=1, default=str)
             file.write("\n")

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from datetime import datetime
 from decimal import Decimal
 from glob import escape
@@ -66,6 +66,16 @@ def output_file(output: str) -> Iterator[Path]:
         if is_full(problem):
             raise MeasureError(f"{line}make room and run the same line again") from None
         raise RbpxError(f"{line}name another file") from None
+
+
+@contextmanager
+def printed_to(output: str | None) -> Iterator[None]:
+    """Directs what is printed during the block to a file, if one is named."""
+    if output is None:
+        yield
+        return
+    with opened(output) as file, redirect_stdout(file):
+        yield
 
 
 @contextmanager

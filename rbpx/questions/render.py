@@ -12,7 +12,7 @@ from rbpx.display.section import Section, doubt
 from rbpx.display.table import Table
 from rbpx.display.terminal import WIDEST, console, print_passages, print_tables, print_under
 from rbpx.errors import RbpxError, number_of
-from rbpx.files.output import plain
+from rbpx.files.output import plain, printed_to
 from rbpx.questions import registry
 from rbpx.questions.ask import Grid, answer
 from rbpx.questions.registry import analyses, analysis
@@ -143,14 +143,16 @@ def _numbered(each: Shown, at: int, of: str) -> Shown:
     return replace(each, name=f"{each.name}-{at}", title=f"{each.title}: {of}")
 
 
-def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, writes: bool = False) -> list[Record]:
+def perform(
+    names: Sequence[str], grids: Sequence[Grid], required: bool = True, output: str | None = None
+) -> list[Record]:
     """Asks each question about all grids together, stores its fits, prints it, and returns its rows with `analysis`.
 
     Args:
         names: the questions.
         grids: the runs; the first request says how to print.
         required: whether it is an error if no group has enough sizes for a law.
-        writes: whether rows go to `output`.
+        output: the file to print to.
 
     Raises:
         RbpxError: a question is unknown, or as in `answer`.
@@ -159,18 +161,17 @@ def perform(names: Sequence[str], grids: Sequence[Grid], required: bool = True, 
     if unknown:
         raise RbpxError(f"analyses={unknown[0]} is unknown; known: {', '.join(analyses())}")
     request, rows = grids[0][0], list[Record]()
-    if request.format is Format.html:
-        raise RbpxError(f"format=html shows one question at a time: {typed(names[0], format='html')}")
-    for name in names:
-        results = answer(name, grids, required)
-        rows += [{"analysis": name, **row} for row in rows_for(name, request, results)]
-        if results and request.format is Format.table:
-            show(name, results, request.details)
-    if request.format is not Format.table:
-        from rbpx.display.records import print_records
+    with printed_to(output):
+        for name in names:
+            results = answer(name, grids, required)
+            rows += [{"analysis": name, **row} for row in rows_for(name, request, results)]
+            if results and request.format is Format.table:
+                show(name, results, request.details)
+        if request.format is not Format.table:
+            from rbpx.display.records import print_records
 
-        unnamed = ({name: value for name, value in row.items() if name != "analysis"} for row in rows)
-        print_records(unnamed, request.format, request.output if writes else None)
+            unnamed = ({name: value for name, value in row.items() if name != "analysis"} for row in rows)
+            print_records(unnamed, request.format)
     return rows
 
 
@@ -218,10 +219,11 @@ def _leaves(value: object) -> Iterator[tuple[str, object]]:
 
 
 def print_results(name: str, results: Sequence[Result], request: Printed) -> None:
-    """Prints results that are in no store, as the question's tables or as rows for programs."""
-    if request.format is not Format.table:
-        from rbpx.display.records import print_records
+    """Prints the results of one question as its tables or as rows for programs, to the output of the request."""
+    with printed_to(request.output):
+        if request.format is not Format.table:
+            from rbpx.display.records import print_records
 
-        print_records(detailed_rows(results) if request.details else plain_rows(name, results), request.format)
-    elif results:
-        show(name, results, request.details)
+            print_records(rows_for(name, request, results), request.format)
+        elif results:
+            show(name, results, request.details)

@@ -99,11 +99,8 @@ def _text(form: Format) -> "Callable[[Report], str]":
 
 
 def _place(request: Told, verb: str) -> tuple[Format, Path]:
-    """Returns the format (as asked for, else by the name of the output, else a page) and the path."""
-    form = request.format
-    if form is Format.table:
-        said = Format.of_suffix(request.output)
-        form = said if said in FORMATS else Format.html
+    """Returns the format, by default a page, and the path."""
+    form = Format.html if request.format is Format.table else request.format
     if form not in FORMATS:
         raise RbpxError(
             f"format={form.value} is not a format of a report; choose one of "

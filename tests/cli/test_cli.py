@@ -140,6 +140,8 @@ def test_a_run_prints_laws_to_stdout_as_json_alone_and_progress_to_stderr(
     assert {row["status"] for row in rows_of(answer)} == {"too_few_sizes"}
     assert len(re.findall(r"tokens at [\d,]+ tokens/s", answer.stderr)) == 1
     assert "alpha" not in answer.stderr
+    written = here(*words[:-2], "--output", tmp_path / "laws.json", cwd=cwd, check=0)
+    assert (written.stdout, json.loads((tmp_path / "laws.json").read_text())) == ("", rows_of(answer))
 
 
 def test_status_prints_runs_and_failures_in_every_format(store: Path, cwd: Path) -> None:

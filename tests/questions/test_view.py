@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from rbpx.config.options import Format
-from rbpx.questions.render import perform
-from tests.support.asking import ask, refused, request
+from tests.support.asking import ask, refused
 from tests.support.composed import here
 from tests.support.stores import Measured, columns_of, runs_by_size
 
@@ -82,11 +80,6 @@ def test_the_page_has_every_token_of_the_smallest_and_the_largest_model_in_its_c
         assert [int(rank.replace(",", "")) for _, rank in shown] == ranks
         grades = [(rank > 1) + (rank > 10) + (rank > 100) for rank in ranks]
         assert [look for look, _ in shown] == [f' class="g{grade}"' if grade else "" for grade in grades]
-
-
-def test_a_page_is_of_one_question(measured: Measured) -> None:
-    with refused('format=html shows one question at a time: .view(format="html")'):
-        perform(["view", "fit"], [(request(measured.store, format=Format.html), None)])
 
 
 def test_two_named_models_stand_beside_each_other(measured: Measured) -> None:

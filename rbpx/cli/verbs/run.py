@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Command, Verb
-from rbpx.config.keys.output import Analyses, Detailed, Rows, Spreadsheet, Study, Written
+from rbpx.config.keys.output import Analyses, Answered, Detailed, Rows, Spreadsheet, Study
 from rbpx.config.keys.runs import GridKeys
 from rbpx.questions.registry import own_keys
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rbpx.store.store import Record
 
 
-class RunKeys(Analyses, Study, Detailed, Spreadsheet, Written, Rows, GridKeys):
+class RunKeys(Analyses, Study, Detailed, Spreadsheet, Answered, Rows, GridKeys):
     """Keys of run."""
 
     WITHOUT = ("shard",)
@@ -50,11 +50,15 @@ _FIRST = (
 
 def perform(asked: Command) -> "list[Measured]":
     """Imports a study's files, measures what is missing, and prints the laws over the whole sweep."""
-    return performed(asked)[0]
+    from rbpx.files.output import check_output
+
+    if asked.request.output is not None:
+        check_output(asked.request.output)
+    return performed(asked, asked.request.output)[0]
 
 
-def performed(asked: Command) -> "tuple[list[Measured], list[Record]]":
-    """Returns the outcome of each grid, and the rows of the questions asked of all grids."""
+def performed(asked: Command, output: str | None = None) -> "tuple[list[Measured], list[Record]]":
+    """Returns the outcome of each grid, and the rows of the questions asked of all grids, printed to `output`."""
     from rbpx.cli.launcher import measured
     from rbpx.cli.verbs.import_ import import_study
     from rbpx.cores import is_main_process
@@ -67,16 +71,16 @@ def performed(asked: Command) -> "tuple[list[Measured], list[Record]]":
     grids = measured(asked, of_models) if of_models else []
     if not is_main_process():
         return grids, []
-    return grids, analyse(asked.requests, [key for grid in grids for key in grid.cell_keys])
+    return grids, _analyse(asked.requests, [key for grid in grids for key in grid.cell_keys], output)
 
 
-def analyse(requests: Sequence[RunKeys], done: Sequence[str]) -> "list[Record]":
+def _analyse(requests: Sequence[RunKeys], done: Sequence[str], output: str | None) -> "list[Record]":
     """Prints the analyses of a study over its sweep's cells or its imports, and returns their rows."""
     from rbpx.questions.render import perform
 
     first = requests[0]
     if done:
-        return perform(first.analyses, [(first, done)], required=False)
+        return perform(first.analyses, [(first, done)], False, output)
     if first.model is None:
-        return perform(first.analyses, [(request, None) for request in requests])
+        return perform(first.analyses, [(request, None) for request in requests], output=output)
     return []

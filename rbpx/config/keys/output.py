@@ -67,7 +67,17 @@ class Written(Printed):
     output: str | None = key(None, _WHERE, shown="FILE")
 
 
-class Told(Limited, Written, Narrowing):
+class Answered(Written):
+    """Where an answer is written, in the format that the name of the file ends in unless one is given."""
+
+    def check(self) -> None:
+        """Takes the format of the name."""
+        super().check()
+        if self.format is Format.table:
+            self.format = self.typed["format"] = Format.of_suffix(self.output) or Format.table
+
+
+class Told(Limited, Answered, Narrowing):
     """Keys of what is asked of a store and told in any format."""
 
     format: Format = key(
