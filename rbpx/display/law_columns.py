@@ -1,8 +1,9 @@
 """Columns of fitted power laws, over rows of `fits`, for the tables of many questions."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from rbpx.display.table import Column, Row, interval, value_of
+from rbpx.display.table import Column, Row, Table, interval, table_of, value_of
 from rbpx.display.vocabulary import decimals, in_digits, percent, whole
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
@@ -31,3 +32,27 @@ def with_reach(row: Row, axis: Axis) -> dict[str, Any]:
 def estimate_in(row: Row, key: str) -> Estimate:
     """Returns a number of a record with its interval."""
     return Estimate(*(value_of(row, f"{key}{end}") for end in ("", "_lo", "_hi")))
+
+
+def paired_table(
+    name: str, title: str, names: Sequence[tuple[str, str]], rows: Sequence[Row], over: Sequence[str]
+) -> Table:
+    """Returns a table of laws in the form of the RBP paper's, with R2 and slope of each of `over` side by side.
+
+    A row has them by `r2_and_slope`; `names` are its first columns. Source: arXiv 2510.20387, tables 1 and 2.
+    """
+    pairs = ((f"{of}: {what}", key) for of in over for what, key in zip(("R²", "slope"), _keys(of), strict=True))
+    return table_of(name, *names, *((of, key, ".3f") for of, key in pairs)).of(
+        title, rows, note="Slope: −α of the line through logarithms."
+    )
+
+
+def r2_and_slope(of: str, law: Row) -> Row:
+    """Returns R2 and slope of a law, for a row of `paired_table`."""
+    slope = None if law["alpha"] is None else -law["alpha"]
+    return dict(zip(_keys(of), (law["r2"], slope), strict=True))
+
+
+def _keys(of: str) -> tuple[str, str]:
+    name = of.replace(" ", "_")
+    return f"{name}:r2", f"{name}:slope"

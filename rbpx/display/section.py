@@ -5,11 +5,11 @@ Passages are texts whose tokens are coloured by their ranks, with the same grade
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from rbpx.display.vocabulary import listed, number
+from rbpx.display.vocabulary import decimals, listed, number
 from rbpx.status import Status
 
 if TYPE_CHECKING:
@@ -114,6 +114,22 @@ def doubt(status: Status, of: Sequence[str]) -> str:
 
 Fact = tuple[str, str, str]
 """A finding in one number: what it is, the number as people read it, its interval and how far to trust it."""
+_IN_THREE: Final = decimals(3)
+
+
+def fact_of(label: str, of: Bounded, status: str | None) -> Fact:
+    """Returns a number with its interval and status as a fact."""
+    return label, _IN_THREE(of.value), ends_of(of) + doubt_of(status)
+
+
+def ends_of(of: Bounded, how: Callable[[float | None], str] = _IN_THREE) -> str:
+    """Renders the interval of a number, beside it."""
+    return "no interval" if of.lo is None and of.hi is None else f"95 %: {how(of.lo)} to {how(of.hi)}"
+
+
+def doubt_of(status: str | None) -> str:
+    """Renders a status other than ok behind a number."""
+    return "" if status in (None, Status.ok) else f"; {Status(status).label}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,8 +66,9 @@ def _listed(value: Any) -> list[Any]:
 def no_groups(name: str, request: Told, tokens_known: bool) -> str:
     """Returns why no group of runs suits a question."""
     described = analysis(name)
-    beside = f"; {typed('downstream')} answers from imported accuracies" if name == "items" else ""
     if not tokens_known and (described.tokens or request.slices is not None):
+        other = described.without_tokens
+        beside = "" if other is None else f"; {typed(other[0])} answers from {other[1]}"
         return (
             f"{name} looks at tokens, and imported results have none; measure the models here, or bring their tokens: "
             f"{typed('import tokens FILE')}{beside}"

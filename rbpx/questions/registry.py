@@ -33,11 +33,7 @@ REMOVED: Final[Mapping[str, str]] = {
 }
 """Removed verbs and files that verbs took, and what to type instead."""
 _HERE = Path(__file__).resolve().parent
-_ORDER: Final = (
-    *("fit", "regimes", "exponents", "klaw", "items", "attempts", "predict", "surface", "downstream", "decide"),
-    *("forecasts", "trajectory", "emergence", "gaps", "ranks", "entropy", "units", "compare", "view"),
-    *("multiplier", "learning", "outcomes", "audit"),
-)  # of the list of verbs and of a report; questions that are not here follow by name
+_LAST: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -47,6 +43,7 @@ class Analysis:
     Attributes:
         examples: commands.
         title: heading of its section in a report.
+        place: in the list of verbs and in a report, ascending; questions of one place stand by name.
         keys: the class of its keys, in its folder, such as FitKeys.
         sizes: fewest models of a group; more than one where a law is fitted.
         theme: one of `THEMES`.
@@ -60,6 +57,8 @@ class Analysis:
         small: whether it also answers about groups with fewer sizes than a law needs.
         words: the keys, in order, of words without key=; empty for none.
         lacking: the message where nothing suits, with {store}; empty for the usual one about sizes.
+        without_tokens: a verb that answers where runs have no tokens, and from what.
+        on_card: whether the card of a group in a report has its answer.
         plain: the columns of its rows in CSV, JSON and frames, at most 24; NAME_* are all that begin so. All that are
             not nested if empty.
         kinds: the kinds of rows that are there; all if empty.
@@ -67,6 +66,7 @@ class Analysis:
 
     examples: tuple[str, ...]
     title: str
+    place: int = _LAST
     keys: type[QuestionKeys] = QuestionKeys
     sizes: int = 1
     theme: str = "fit"
@@ -80,6 +80,8 @@ class Analysis:
     small: bool = False
     words: tuple[str, ...] = ()
     lacking: str = ""
+    without_tokens: tuple[str, str] | None = None
+    on_card: bool = False
     plain: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
@@ -98,8 +100,8 @@ def names() -> tuple[str, ...]:
 @cache
 def analyses() -> Mapping[str, Analysis]:
     """Returns all questions by verb, in their order."""
-    in_order = [name for name in _ORDER if name in names()]
-    return {name: analysis(name) for name in dict.fromkeys((*in_order, *names()))}
+    every = {name: analysis(name) for name in names()}
+    return {name: every[name] for name in sorted(every, key=lambda name: every[name].place)}
 
 
 @cache

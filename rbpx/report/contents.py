@@ -1,12 +1,11 @@
 """Gathers a report: performs every analysis as its verb does, and orders the results."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rbpx.config.keys.output import Reported
 from rbpx.config.options import did_you_mean
 from rbpx.display.chart.figure import Figure
 from rbpx.display.progress import counted, share_of
@@ -14,16 +13,15 @@ from rbpx.display.section import Fact, Section
 from rbpx.display.table import Table
 from rbpx.display.vocabulary import UNKNOWN, enumerated
 from rbpx.errors import RbpxError, number_of
-from rbpx.laws.names import Axis, OnText
-from rbpx.laws.surface.next_runs import TENFOLD
+from rbpx.laws.names import OnText
 from rbpx.questions import render
 from rbpx.questions.ask import answer_all, groups_of
-from rbpx.questions.fit.sentences import describe_runs
-from rbpx.questions.registry import analyses, analysis
+from rbpx.questions.question import Grids, OfAll, OnPage
+from rbpx.questions.registry import analyses, question
 from rbpx.questions.result import Result
-from rbpx.report.overview import facts, figures_across, glance, runs_sheet, table_1, table_2
+from rbpx.report.overview import glance, runs_sheet
 from rbpx.runs.group import Group, titles_of
-from rbpx.runs.points.surfaces import varies_in_both
+from rbpx.runs.origin import describe_runs
 from rbpx.runs.processes import in_order
 from rbpx.runs.run import MEASURED, Run, grouped
 from rbpx.store.sql import connected_once
@@ -31,9 +29,6 @@ from rbpx.store.store import Store, now
 from rbpx.version import __version__
 
 _SECTIONS: Final = 10  # % of the time of a report
-_FIRST: Final = "decide"  # the question that a page begins with if it says what to train
-_WORTH: Final = "multiplier"  # that stands before it where a family has variants
-_OF_ALL: Final = ("fit", "regimes", "klaw", _FIRST)  # the questions that are asked of all groups
 _MANY: Final = 12  # maximum number of groups with sections
 MOST_OPEN: Final = 3  # maximum number of groups with open sections
 
@@ -108,12 +103,27 @@ class Report:
         return _slug(self.overview.rows[0]["group"])
 
 
-Grid = tuple[Reported, Sequence[str] | None]
 Answers = dict[str, list[Result]]
 """The results of each question."""
 
 
-def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
+def _on_page(name: str) -> OnPage:
+    return question(name).page
+
+
+def _of_all() -> list[str]:
+    """Returns the questions that are asked of all groups; the first says which groups there are."""
+    asked = {name: _on_page(name) for name, each in analyses().items() if each.in_report}
+    return [name for name, page in asked.items() if page.of_all or page.opens]
+
+
+def facts_of(name: str, result: Result) -> tuple[Fact, ...]:
+    """Returns the main numbers of a question's result; none if its answer is in words or missing."""
+    facts = _on_page(name).facts
+    return tuple(facts(result)) if facts is not None and result.rows else ()
+
+
+def gather(grids: Grids, narrowed: str = "") -> Report:
     """Performs every analysis on the chosen runs, and orders the results.
 
     Raises:
@@ -126,30 +136,47 @@ def gather(grids: Sequence[Grid], narrowed: str = "") -> Report:
     store = Store(request.store)
     n_failed = sum(1 for _ in store.records("failures"))
     if store.is_empty:
-        return assembled(request.store, narrowed, n_failed, [], (), {})
-    names = list(dict.fromkeys([*_OF_ALL, *_questions(across=False), *_questions(across=True)]))
+        return assembled(request.store, narrowed, n_failed, [], (), {}, {})
+    of_all = _of_all()
+    names = list(dict.fromkeys([*of_all, *_questions(across=False), *_questions(across=True)]))
     with connected_once(), counted("report, %", 100) as advance:
         asked = _asked(grids)
         with share_of(advance, 100 - _SECTIONS):
-            answers = _find_all(names if asked is None else _OF_ALL, grids)
+            answers = _find_all(names if asked is None else of_all, grids)
             if asked is not None:  # tables show all groups, and only some have sections
-                answers |= _find_all([name for name in names if name not in _OF_ALL], grids, asked)
-            worth = _worth(grids, answers)
+                answers |= _find_all([name for name in names if name not in of_all], grids, asked)
+            others = _of_groups(grids, answers)
         with share_of(advance, _SECTIONS):
             parts = _parts(answers, asked)
             of_gaps = _sections_across(answers, bool(parts)) if asked is None or asked else ()
-            across = tuple(figures_across(answers["fit"])) if asked is not None or len(parts) > MOST_OPEN else ()
-    report = assembled(request.store, narrowed, n_failed, parts, of_gaps, answers)
-    opening = [(_WORTH, each, _of_worth(each)) for each in worth]
-    opening += [(_FIRST, each, _section(_FIRST, [each])) for each in answers[_FIRST] if _is_told(each)]
+            beside = {name: of(answers[name]) for name in of_all if (of := _on_page(name).of_all) is not None}
+            has_figures = asked is not None or len(parts) > MOST_OPEN
+            across = tuple(figure for of in beside.values() if has_figures for figure in of.figures)
+    report = assembled(request.store, narrowed, n_failed, parts, of_gaps, answers, beside)
+    opening = [
+        (name, each, _on_page(name).opening(each, _section(name, [each])))
+        for name, results in (others | answers).items()
+        for each in results
+        if _opens(name, each)
+    ]
     first = tuple(
-        PageGroup(f"first-{n}", each.groups[0].title, "", facts(name, each), (section,))
+        PageGroup(f"first-{n}", each.groups[0].title, "", facts_of(name, each), (section,))
         for n, (name, each, section) in enumerate(opening, 1)
     )
     return replace(report, first=first, across=across)
 
 
-def _asked(grids: Sequence[Grid]) -> list[Group] | None:
+def _opens(name: str, result: Result) -> bool:
+    """Whether a report begins with a result."""
+    opens = _on_page(name).opens
+    return opens is not None and opens(result)
+
+
+def _is_opened(answers: Answers) -> bool:
+    return any(_opens(name, each) for name, results in answers.items() for each in results)
+
+
+def _asked(grids: Grids) -> list[Group] | None:
     """Returns the groups with sections of their own; None for all.
 
     Raises:
@@ -157,7 +184,7 @@ def _asked(grids: Sequence[Grid]) -> list[Group] | None:
     """
     groups, named = list[Group](), grids[0][0].group
     with suppress(RbpxError):  # runs without a law in size make no groups; their questions give reasons
-        groups = groups_of("fit", grids)
+        groups = groups_of(_of_all()[0], grids)
     if named is None:
         return None if len(groups) <= _MANY else []
     by_slug = dict(zip(slugs_of(groups), groups, strict=True))
@@ -175,74 +202,43 @@ def _questions(across: bool) -> list[str]:
     return [name for name, each in analyses().items() if each.in_report and (each.across or each.trainings) is across]
 
 
-def _find_all(names: Sequence[str], grids: Sequence[Grid], asked: Sequence[Group] | None = None) -> Answers:
+def _find_all(names: Sequence[str], grids: Grids, asked: Sequence[Group] | None = None) -> Answers:
     """Returns the answers of questions; none to those that the store cannot answer."""
     if asked == []:
         return {name: [] for name in names}
     texts = None if asked is None else {_text_of(group) for group in asked}
 
     def is_asked(name: str, group: Group) -> bool:
-        is_of_texts = texts is None or _text_of(group) in texts
-        return is_of_texts and (name not in _NEEDS or _NEEDS[name](group))
+        return (texts is None or _text_of(group) in texts) and _on_page(name).suits(group)
 
-    of_budget = _at_one_budget(grids) if _FIRST in names else None
-    apart = [] if of_budget is None else [_FIRST]
-    found = answer_all([name for name in names if name not in apart], grids, set(names) - {"fit"}, is_asked)
-    found |= {} if of_budget is None else answer_all(apart, of_budget, apart, is_asked)
+    apart, first = dict(_apart(names, grids)), _of_all()[0]
+    found = answer_all([name for name in names if name not in apart], grids, set(names) - {first}, is_asked)
+    for name, own in apart.items():
+        found |= answer_all([name], own, [name], is_asked)
     answers = {name: [] if isinstance(each, RbpxError) else each for name, each in found.items()}
-    without = found.get("fit")
+    without = found.get(first)
     if isinstance(without, RbpxError) and not any(answers.values()):
         raise without
     return answers
 
 
-def _has_success(group: Group) -> bool:
-    return group.is_measured or any(run.imported.get("accuracy") is not None for run in group.runs)
+def _apart(names: Sequence[str], grids: Grids) -> Iterator[tuple[str, Grids]]:
+    """Yields the questions that are asked of grids of their own."""
+    for name in names:
+        if (own := _on_page(name).grids) is not None:
+            groups = list[Group]()
+            with suppress(RbpxError):
+                groups = groups_of(name, grids)
+            yield from ((name, each) for each in own(grids, groups, False))
 
 
-_NEEDS: Final = {"surface": varies_in_both, "downstream": _has_success}  # of a group, to be asked about it
-
-
-def _at_one_budget(grids: Sequence[Grid]) -> list[Grid] | None:
-    """Returns the grids of what to train, one a family, with one budget for all its variants; None without variants.
-
-    It is ten times the most compute of any of them, so that their losses can be compared.
-    """
-    request = grids[0][0]
-    if request.flops:
-        return None
-    groups = list[Group]()
-    with suppress(RbpxError):
-        groups = groups_of(_FIRST, grids)
-    families = grouped(groups, lambda group: group.first.family)
-    if all(len({group.first.variant for group in own}) < 2 for own in families.values()):
-        return None
-    most = {name: max(_most_compute(group) for group in own) for name, own in families.items()}
-    return [
-        (each.but(family=[name], flops=TENFOLD * C if C else None), cell_keys)
-        for each, cell_keys in grids
-        for name, C in most.items()
-    ]
-
-
-def _most_compute(group: Group) -> float:
-    return max(float(6 * run.non_embedding_params * (run.training_tokens or 0)) for run in group.runs)
-
-
-def _worth(grids: Sequence[Grid], answers: Answers) -> list[Result]:
-    """Returns what each variant of a family is worth beside its runs without one, or else beside the first variant."""
-    found, groups = list[Result](), [each.groups[0] for name in (_FIRST, "fit") for each in answers[name]]
-    budgets = any(map(_is_told, answers[_FIRST]))
-    for family, own in grouped(groups, lambda group: group.first.family).items():
-        variants = sorted(dict.fromkeys(group.first.variant or "" for group in own))
-        base, *others = (f"{family}:{variant}" if variant else family for variant in variants)
-        for other in others[:MOST_OPEN]:
-            named = [
-                (each.but(base=base, variant=[other], **({"axis": Axis.C} if budgets else {})), cell_keys)
-                for each, cell_keys in grids
-            ]
-            results = answer_all([_WORTH], named, ())[_WORTH]
-            found += [] if isinstance(results, RbpxError) else [each for each in results if each.rows]
+def _of_groups(grids: Grids, answers: Answers) -> Answers:
+    """Returns the answers of questions that are no part of a report, about the groups that the others found."""
+    groups, found = [each.groups[0] for name in reversed(_of_all()) for each in answers[name]], Answers()
+    for name, described in analyses().items():
+        if not described.in_report and (own := _on_page(name).grids) is not None:
+            of_each = [answer_all([name], each, ())[name] for each in own(grids, groups, _is_opened(answers))]
+            found[name] = [each for results in of_each if not isinstance(results, RbpxError) for each in results]
     return found
 
 
@@ -257,16 +253,14 @@ def assembled(
     parts: Sequence[PageGroup],
     of_gaps: tuple[Section, ...],
     answers: Answers,
+    beside: Mapping[str, OfAll],
 ) -> Report:
-    """Assembles a report from its parts, with its title, its runs, and the tables of all groups."""
-    fits, k_laws = answers.get("fit", []), answers.get("klaw", [])
-    regimes = {each.groups[0].key: each.rows for each in answers.get("regimes", [])}
-    # Sizes with several numbers of tokens have no law in size.
-    found = [group for results in answers.values() for each in results for group in each.groups]
-    groups = [*(each.groups[0] for each in fits), *found]
+    """Assembles a report from its parts, with its title, its runs, and the tables of all groups, `beside`."""
+    groups = [group for results in answers.values() for each in results for group in each.groups]
     runs = _runs_of(groups)
     families, datasets = (list(dict.fromkeys(getattr(run, name) for run in runs)) for name in ("family", "dataset"))
     has_ranks = any(run.source == MEASURED or run.observed for run in runs)
+    paper = (table for of in beside.values() for table in of.paper)
     return Report(
         store=store,
         made_at=now()[:16].replace("T", " "),
@@ -279,8 +273,8 @@ def assembled(
         n_failed=n_failed,
         parts=tuple(parts),
         gaps=of_gaps,
-        overview=glance(fits, regimes),
-        paper=tuple(table for table in (table_1(k_laws), table_2(fits)) if _has_numbers(table)),
+        overview=glance(answers, beside),
+        paper=tuple(sorted(filter(_has_numbers, paper), key=lambda table: table.name)),
         runs=runs_sheet(runs),
     )
 
@@ -314,7 +308,7 @@ def _slug(text: str) -> str:
 
 def _parts(answers: Answers, asked: Sequence[Group] | None) -> list[PageGroup]:
     of_groups = {name: list(answers[name]) for name in _questions(across=False)}
-    groups = [fit.groups[0] for fit in answers["fit"]]
+    groups = [each.groups[0] for each in answers[_of_all()[0]]]
     calls = [
         (name, title, group, {each: _taken(results, group) for each, results in of_groups.items()})
         for group, name, title in zip(groups, slugs_of(groups), titles_of(groups), strict=True)
@@ -334,9 +328,10 @@ def _taken(results: list[Result], group: Group) -> Result | None:
 
 def _part(name: str, title: str, group: Group, own: dict[str, Result | None]) -> PageGroup:
     told = {each: result for each, result in own.items() if result is not None}
-    tiles = [fact for each in ("fit", "regimes") if each in told for fact in facts(each, told[each])]
+    of_all = _of_all()
+    tiles = [fact for each, result in told.items() if each in of_all for fact in facts_of(each, result)]
     sections = [_section(each, [result]) for each, result in told.items()]
-    kept = tuple(each for each in sections if each.name == "fit" or _answers(each))
+    kept = tuple(each for each in sections if each.name == of_all[0] or _answers(each))
     return PageGroup(name, title, describe_runs(group), tuple(tiles), kept)
 
 
@@ -344,14 +339,6 @@ def _section(name: str, results: list[Result]) -> Section:
     """Returns a section with those of its figures that can be drawn."""
     section = render.section(name, results)
     return replace(section, figures=tuple(each for each in section.figures if isinstance(each, Figure)))
-
-
-def _of_worth(result: Result) -> Section:
-    """Returns the section of a variant, its answer without what it rests on, which follows."""
-    section, first = _section(_WORTH, [result]), result.groups[0].first
-    told = (each.removesuffix(".").partition("; ") for each in section.sentences)
-    sentences = tuple(f"{part[:1].upper()}{part[1:]}." for answer, _, rest in told for part in (answer, rest) if part)
-    return replace(section, title=f"{analysis(_WORTH).title}: {first.family} on {first.dataset}", sentences=sentences)
 
 
 def _answers(section: Section) -> bool:
@@ -365,13 +352,8 @@ def _sections_across(answers: Answers, has_parts: bool) -> tuple[Section, ...]:
     """Returns the sections that compare groups, one for each family; those that say why there is no answer if alone."""
     calls = list[tuple[str, list[Result]]]()
     for name in _questions(across=True):
-        results = [each for each in answers[name] if not _is_told(each)]
+        results = [each for each in answers[name] if not _opens(name, each)]
         calls += [(name, found) for found in grouped(results, lambda each: each.groups[0].first.family).values()]
     sections = tuple(in_order(_section, calls))
     told = tuple(filter(_answers, sections))
-    return told if told or has_parts or any(map(_is_told, answers[_FIRST])) else sections
-
-
-def _is_told(result: Result) -> bool:
-    """Whether a result says what to train, at a size and on tokens."""
-    return any(row.get("kind") == "best" and row["S"] is not None for row in result.rows)
+    return told if told or has_parts or _is_opened(answers) else sections

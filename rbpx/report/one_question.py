@@ -5,11 +5,10 @@ from dataclasses import replace
 
 from rbpx.display.vocabulary import enumerated
 from rbpx.questions import render
-from rbpx.questions.fit.sentences import describe_runs
 from rbpx.questions.registry import analysis
 from rbpx.questions.result import Result
-from rbpx.report.contents import PageGroup, Report, assembled, slugs_of
-from rbpx.report.overview import facts
+from rbpx.report.contents import PageGroup, Report, assembled, facts_of, slugs_of
+from rbpx.runs.origin import describe_runs
 
 __all__ = ["answered"]
 
@@ -25,11 +24,11 @@ def answered(verb: str, results: Sequence[Result], store: str) -> Report:
     sections = [(each, replace(render.section(verb, [each]), passages=tuple(each.passages))) for each in results]
     owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections if of.groups]
     parts = [
-        PageGroup(name, group.title, describe_runs(group), facts(verb, of), (section,))
+        PageGroup(name, group.title, describe_runs(group), facts_of(verb, of), (section,))
         for name, (group, of, section) in zip(slugs_of([group for group, *_ in owned]), owned, strict=True)
     ]
     across = () if parts else tuple(section for _, section in sections)
     families = dict.fromkeys(group.title_of_family for each in results for group in each.groups)
     title = analysis(verb).title + (f": {enumerated(list(families))}" if families else "")
-    report = assembled(store, "", 0, parts, across, {"of": list(results)})
+    report = assembled(store, "", 0, parts, across, {verb: list(results)}, {})
     return replace(report, verb=verb, title=title, paper=())

@@ -14,8 +14,9 @@ from rbpx.spelling import typed
 from rbpx.store.store import Store
 
 if TYPE_CHECKING:
+    from rbpx.questions.question import Grids
     from rbpx.questions.result import Result
-    from rbpx.report.contents import Grid, Report
+    from rbpx.report.contents import Report
 
 __all__ = ["check", "write_answered", "write_report"]
 
@@ -46,7 +47,7 @@ def check(request: Told, verb: str = "report") -> None:
     check_output(str(written))
 
 
-def write_report(grids: "Sequence[Grid]", narrowed: str) -> Path:
+def write_report(grids: "Grids", narrowed: str) -> Path:
     """Gathers a report and writes it; returns its path.
 
     Args:

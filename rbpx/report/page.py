@@ -21,6 +21,7 @@ from rbpx.display.table import Column, Row, statuses_of
 from rbpx.display.terminal import shown_columns
 from rbpx.display.vocabulary import UNKNOWN, true_minus
 from rbpx.files.digest import cache_folder, digest, read_cache, write_cache
+from rbpx.questions.registry import analysis
 from rbpx.report.contents import MOST_OPEN, PageGroup, Report
 from rbpx.status import Status
 
@@ -50,6 +51,7 @@ def page(report: Report) -> str:
         return drawn[:1] if len(report.parts) <= MOST_OPEN else []
 
     environment.filters["placed"] = placed
+    environment.tests["on_card"] = lambda name: analysis(name).on_card
     return environment.get_template("page.html.jinja").render(
         report=report,
         glimpse=glimpse,

@@ -15,7 +15,7 @@ import pytest
 from rbpx.cli.registry import asking, verbs
 from rbpx.questions import registry
 from tests.support.clone import Clone
-from tests.support.places import DOCS
+from tests.support.places import DOCS, PACKAGE
 from tests.support.stores import runs_by_size
 from tests.support.synthetic import Truth, write_store
 
@@ -84,6 +84,17 @@ for folder in sorted(each.parent for each in Path("rbpx/questions").glob("*/__in
     away.rename(folder)
 print(json.dumps(found))
 """
+
+
+def test_no_module_that_questions_share_knows_one_of_them() -> None:
+    names = "|".join(registry.names())
+    knows = re.compile(rf"questions\.({names})\b|(?<!typed\()(?<!id=)[\"']({names})[\"']")
+    shared = [*(PACKAGE / "questions").glob("*.py"), *(PACKAGE / "report").glob("*.*")]
+    assert len(shared) > 12
+    found = {path.name: [m[0] for m in knows.finditer(path.read_text(encoding="utf-8"))] for path in shared}
+    themes_and_advice = {f'"{each}"' for each in (*registry.THEMES, *registry.REMOVED.values())}
+    assert set(found.pop("registry.py")) <= themes_and_advice
+    assert {name: known for name, known in found.items() if known} == {}
 
 
 def test_without_a_question_all_others_are_there_in_their_order(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ class AttemptsKeys(Counted, Along, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=60,
     theme="tasks",
     examples=(
         "python -m rbpx attempts dataset=python_identifiers",

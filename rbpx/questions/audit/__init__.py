@@ -37,6 +37,7 @@ class AuditKeys(Counted, QuestionKeys, Auditing):
 
 
 ANALYSIS = Analysis(
+    place=230,
     theme="measure",
     examples=(
         "python -m rbpx audit dataset=pydoc limit=10",

@@ -19,6 +19,7 @@ class CompareKeys(TwoModels, K, TieRule, Slices, Queried, QuestionKeys):
 
 
 ANALYSIS = Analysis(
+    place=180,
     theme="compare",
     examples=(
         "python -m rbpx compare a=ladder/25k b=ladder/200k dataset=pydoc",

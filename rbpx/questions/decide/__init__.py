@@ -24,6 +24,7 @@ class DecideKeys(Deciding, Points, Forms, Surfaces, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=100,
     theme="predict",
     examples=(
         "python -m rbpx decide",

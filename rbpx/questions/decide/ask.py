@@ -16,14 +16,13 @@ from rbpx.laws.surface.outliers import farthest_of
 from rbpx.questions.decide import DecideKeys
 from rbpx.questions.decide.decision import Decision, beyond, decide
 from rbpx.questions.decide.figures import figures
+from rbpx.questions.decide.page import PAGE
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
 from rbpx.runs.group import By, Group
 from rbpx.runs.points.outliers import said_of_largest, said_of_runs, tested
-from rbpx.runs.points.surfaces import (
-    trained_quantities,
-)
+from rbpx.runs.points.surfaces import trained_quantities
 from rbpx.runs.select.groups import select
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
@@ -191,4 +190,4 @@ def _between(row: Record, name: str, how: Any = spoken) -> str:
     return how(value) if lo is None or hi is None else f"{how(value)} ({how(lo)} to {how(hi)})"
 
 
-QUESTION = of_each(answer, select=partial(select, by=By.training))
+QUESTION = of_each(answer, select=partial(select, by=By.training), page=PAGE)

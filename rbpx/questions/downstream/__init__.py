@@ -21,6 +21,7 @@ class DownstreamKeys(TwoSteps, Points, Forms, Minimised, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=90,
     theme="tasks",
     examples=(
         "python -m rbpx downstream",

@@ -19,7 +19,7 @@ from rbpx.questions.downstream import DownstreamKeys
 from rbpx.questions.downstream.figures import figures
 from rbpx.questions.downstream.steps import TaskSteps, fit_steps
 from rbpx.questions.downstream.trainings import split
-from rbpx.questions.question import Question
+from rbpx.questions.question import OnPage, Question
 from rbpx.questions.result import Result
 from rbpx.runs.group import By, Group
 from rbpx.runs.points.tasks import task_values
@@ -161,4 +161,10 @@ FEATURES: Final = table_of(
     ("mean error", "mean_error", ".3f", "mean of |predicted − measured| over the models held out"),
     first="task feature mean_error",
 )  # fmt: skip
-QUESTION = Question(answer, select=partial(select, by=By.training, needs_tokens=False))
+
+
+def _has_success(group: Group) -> bool:
+    return group.is_measured or any(run.imported.get("accuracy") is not None for run in group.runs)
+
+
+QUESTION = Question(answer, select=partial(select, by=By.training, needs_tokens=False), page=OnPage(suits=_has_success))

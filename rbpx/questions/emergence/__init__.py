@@ -17,6 +17,7 @@ class EmergenceKeys(N, Counted, Along, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=130,
     examples=("python -m rbpx emergence dataset=pydoc", "python -m rbpx emergence k=1 n='[1,2,5,10,50]' --format csv"),
     plain=(
         *("kind", "k", "n", "source", "family", "dataset", "variant", "revision", "size"),

@@ -17,6 +17,7 @@ class EntropyKeys(TieRule, Resampled, Along, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=160,
     examples=("python -m rbpx entropy dataset=pydoc", "python -m rbpx entropy ties=optimistic --format json"),
     plain=(
         *("kind", "source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),

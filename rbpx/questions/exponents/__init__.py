@@ -14,6 +14,7 @@ class ExponentsKeys(Counted, QuestionKeys):
 
 
 ANALYSIS = Analysis(
+    place=30,
     examples=(
         "python -m rbpx exponents model=ladder",
         "python -m rbpx exponents dataset=wikipedia family='[pythia,pythia-deduped]'",

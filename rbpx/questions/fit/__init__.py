@@ -20,6 +20,7 @@ class FitKeys(Fitting, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=10,
     examples=(
         "python -m rbpx fit",
         "python -m rbpx fit model=ladder dataset=stdlib k='[1,2,5]' ties=mid",
@@ -30,6 +31,7 @@ ANALYSIS = Analysis(
         "python -m rbpx fit source=theirs laws='[cross_entropy]' size_by=active",
     ),
     title="Scaling laws",
+    on_card=True,
     sizes=3,
     draws=True,
     small=True,

@@ -17,12 +17,14 @@ from rbpx.laws.names import IMPORTED, LOGNORMAL, Axis, Method
 from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.questions.fit import FitKeys
 from rbpx.questions.fit.figures import figures
-from rbpx.questions.fit.sentences import against_lognormal, by_methods, describe_runs, sentences
+from rbpx.questions.fit.overview import PAGE
+from rbpx.questions.fit.sentences import against_lognormal, by_methods, sentences
 from rbpx.questions.question import of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import with_cells
 from rbpx.runs.group import Group
 from rbpx.runs.laws import GroupLaws, analyse, fit_rows, rank_fit_rows, with_offsets
+from rbpx.runs.origin import describe_runs
 from rbpx.runs.points.frontier import said_of_points
 from rbpx.runs.select.groups import select
 from rbpx.store.store import Record
@@ -116,4 +118,4 @@ def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:
     return LAWS.of(title, rows, group.title, group.axis, " ".join(notes))
 
 
-QUESTION = of_each(answer, select=partial(select, sizes=3))
+QUESTION = of_each(answer, select=partial(select, sizes=3), page=PAGE)

@@ -35,25 +35,6 @@ def by_methods(methods: Iterable[Method]) -> str:
     return ", ".join(_METHODS[method] for method in methods)
 
 
-def describe_runs(group: Group) -> str:
-    """Describes what was measured in one line: models, tokens, documents, protocol and precision."""
-    runs, first = group.runs, group.first
-    sizes = list(dict.fromkeys(run.label for run in runs))
-    count = number_of(len(runs), AXES[group.axis].point)
-    if group.axis is Axis.S and len(sizes) < len(runs):
-        count = f"{number_of(len(runs), 'run')} of {number_of(len(sizes), 'size')}"
-    named = f"{count}, {' to '.join(dict.fromkeys((sizes[0], sizes[-1])))}"
-    if not group.is_measured:
-        return f"{named}; imported from {first.source}, ties {group.ties.value}"
-    tokens = dict.fromkeys(f"{run.n_tokens or 0:,}" for run in sorted(runs, key=lambda run: run.n_tokens or 0))
-    skipped = f", {first.n_skipped:,} without a scored token" if first.n_skipped else ""
-    return (
-        f"{named}; {' to '.join([*tokens][:: max(len(tokens) - 1, 1)])} scored tokens a model, "
-        f"{number_of(first.n_documents or 0, 'document')}{skipped}; {first.protocol} protocol, {first.dtype}, "
-        f"ties {group.ties.value}, text {str(first.text_hash)[:8]}"
-    )
-
-
 def largest(group: Group) -> str:
     """Describes the run at the end of the axis."""
     last = group.runs[-1]

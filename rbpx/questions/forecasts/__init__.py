@@ -20,6 +20,7 @@ class ForecastsKeys(TieRule, QuestionKeys):
 
 
 ANALYSIS = Analysis(
+    place=110,
     theme="predict",
     examples=(
         "python -m rbpx forecasts",

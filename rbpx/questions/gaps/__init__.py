@@ -22,6 +22,7 @@ class GapsKeys(Laws, Along, Slices, Queried, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=140,
     theme="compare",
     examples=(
         "python -m rbpx gaps model=ladder",

@@ -25,6 +25,7 @@ class ItemsKeys(Counted, Slices, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=50,
     theme="tasks",
     examples=(
         "python -m rbpx items dataset=lambada",
@@ -41,6 +42,7 @@ ANALYSIS = Analysis(
     draws=True,
     tokens=True,
     across=True,
+    without_tokens=("downstream", "imported accuracies"),
     lacking="items looks at the items of tasks, and store={store} has none; measure some, as of dataset=lambada, or a "
     "text with protocol=harness",
 )

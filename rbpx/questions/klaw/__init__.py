@@ -18,6 +18,7 @@ class KlawKeys(Counted, Methods, Along, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=40,
     examples=("python -m rbpx klaw", "python -m rbpx klaw dataset=stdlib k='[1,2,5,10]' --format csv"),
     plain=(
         *("law", "source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),

@@ -5,7 +5,7 @@ Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,6 +16,7 @@ import numpy as np
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, spread
 from rbpx.display.chart.laws import law_figure
+from rbpx.display.law_columns import paired_table, r2_and_slope
 from rbpx.display.table import PLACE, SIZE, STATUS, Table, interval, table_of
 from rbpx.display.vocabulary import AXES, AxisWords, decimals, in_digits, rough, short, whole
 from rbpx.errors import number_of
@@ -26,13 +27,13 @@ from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.prediction.verdict import with_reasons
 from rbpx.questions.klaw import KlawKeys
-from rbpx.questions.question import of_each
+from rbpx.questions.question import OfAll, OnPage, of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import about_axis, record_of, with_document_doubts
-from rbpx.runs.group import Group
+from rbpx.runs.group import Group, titles_of
 from rbpx.runs.origin import from_shares
 from rbpx.runs.points.sizes import known_points
-from rbpx.runs.run import labels_of
+from rbpx.runs.run import Run, labels_of
 from rbpx.spelling import typed
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -190,4 +191,23 @@ def figures(group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, Pow
     yield law_figure("k", title, chosen, x, y, words, from_shares(group, k_grid), legend="size", band=False)
 
 
-QUESTION = of_each(answer)
+def of_all(results: Sequence[Result]) -> OfAll:
+    """Returns the paper's table 1, R2 and slope of -ln RBP_k against k: rows by model, pairs of columns by text."""
+    groups = [each.groups[0] for each in results]
+    texts = titles_of(groups, [group.title_of_text for group in groups])
+    models: dict[str, dict[Hashable, Run]] = {}
+    known: dict[tuple[str, Hashable], Record] = {}
+    for each, group, on in zip(results, groups, texts, strict=True):
+        for run, law in zip(group.runs, each.rows, strict=False):
+            models.setdefault(group.first.family, {}).setdefault(run.training, run)
+            known.setdefault((group.first.family, run.training), {}).update(r2_and_slope(on, law))
+    rows = [
+        {"family": family, "size": label, **known[family, training]}
+        for family, runs in models.items()
+        for training, label in zip(runs, labels_of(list(runs.values())), strict=True)
+    ]
+    names, title = (("family", "family"), ("size", "size")), "Table 1: −ln RBP_k against k"
+    return OfAll(paper=[paired_table("table1", title, names, rows, list(dict.fromkeys(texts)))])
+
+
+QUESTION = of_each(answer, page=OnPage(of_all=of_all))

@@ -18,6 +18,7 @@ class LearningKeys(Listed, Counted, Along, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=210,
     theme="tokens",
     examples=(
         "python -m rbpx learning axis=D variant=raw dataset=pydoc",

@@ -25,6 +25,7 @@ class MultiplierKeys(Base, Tasks, Irreducible, Along, SizedBy, QuestionKeys):
 
 
 ANALYSIS = Analysis(
+    place=200,
     theme="compare",
     examples=(
         "python -m rbpx multiplier base=pythia variant=pythia-deduped",

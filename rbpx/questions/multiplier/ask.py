@@ -16,6 +16,7 @@ from rbpx.laws.families.shift import fit_shift, is_surface
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Axis
 from rbpx.questions.multiplier import MultiplierKeys
+from rbpx.questions.multiplier.page import PAGE, WORTH
 from rbpx.questions.multiplier.sides import names_of, on_each_text, paired, points_of, sides_of, text_of
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
@@ -192,7 +193,6 @@ def _ends(of: Estimate) -> str:
     return _THREE(of.value) + ("" if of.ends is None else f" (95 %: {_THREE(of.lo)} to {_THREE(of.hi)})")
 
 
-WORTH: Final = {"S": "size", "D": "tokens", "C": "compute", "step": "steps"}
 _HARDLY: Final = 10  # upper over lower end of an interval whose middle says little
 _THREE: Final = in_digits(3)
 _QUANTITY: Final = Column("quantity", "law")
@@ -223,4 +223,4 @@ def _told(row: Record) -> Record:
     return row | {"law": law_title(row["law"], row["k"]), "offset": _OFFSETS[row["offset"]], "model": model}
 
 
-QUESTION = Question(answer, select=_select)
+QUESTION = Question(answer, select=_select, page=PAGE)

@@ -21,6 +21,7 @@ class OutcomesKeys(N, Counted, QuestionKeys):
 
 
 ANALYSIS = Analysis(
+    place=220,
     theme="tasks",
     examples=("python -m rbpx outcomes dataset=pydoc k=10 n='[1,2,5,10]'",),
     plain=(

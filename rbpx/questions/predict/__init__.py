@@ -27,6 +27,7 @@ class PredictKeys(Predicting, Forms, Repeated, Surfaces, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=70,
     theme="predict",
     examples=(
         "python -m rbpx predict S='[10M,100M]'",
@@ -43,6 +44,7 @@ ANALYSIS = Analysis(
     ),
     kinds=("prediction", "backtest", "none"),
     title="Backtest and prediction",
+    on_card=True,
     sizes=3,
     draws=True,
 )

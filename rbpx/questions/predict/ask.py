@@ -11,11 +11,12 @@ import duckdb
 
 from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, points, rule
 from rbpx.display.fixed_parameters import said_of_given
+from rbpx.display.section import Fact, fact_of
 from rbpx.display.table import Table, interval, table_of
-from rbpx.display.vocabulary import headline, percent, short, the_largest
+from rbpx.display.vocabulary import headline, percent, short, spoken, the_largest
 from rbpx.laws.forms.candidates import LawForm
 from rbpx.laws.names import FORM_NAMES, OnText
-from rbpx.laws.prediction.prediction import WITHOUT_LARGEST
+from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.prediction.verdict import SHORT
 from rbpx.questions.predict import PredictKeys
 from rbpx.questions.predict.register import forecast_rows, forecast_writer, select, targets_of
@@ -28,11 +29,12 @@ from rbpx.questions.predict.rows import (
     prediction_tables,
     shown,
     title_of,
+    value_in,
     without_largest_clause,
 )
 from rbpx.questions.predict.sizes import LawPrediction, predict_law
 from rbpx.questions.predict.surface import predict_from_surface
-from rbpx.questions.question import of_each
+from rbpx.questions.question import OnPage, of_each
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike
 from rbpx.runs.group import By, Group
@@ -183,4 +185,12 @@ def _share(backtests: Sequence[Record], m: int) -> str:
     return f" {abs(mean(off)):.1%} {'above' if mean(off) > 0 else 'below'}" if off else ""
 
 
-QUESTION = of_each(answer, select=select)
+def facts(result: Result) -> Iterator[Fact]:
+    """Yields RBP and cross-entropy at the first size asked for."""
+    told = [row for row in result.rows if row["kind"] == "prediction" and row["method"] == COMBINED]
+    for name in ("rbp", "cross_entropy"):
+        for row in [row for row in told if row["law"] == name and row["y"] is not None][:1]:
+            yield fact_of(f"{title_of(row)} at S = {spoken(row['S'], 3)}", value_in(row), row["status"])
+
+
+QUESTION = of_each(answer, select=select, page=OnPage(facts=facts))

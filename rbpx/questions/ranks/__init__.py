@@ -22,6 +22,7 @@ class RanksKeys(Counted, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=150,
     examples=("python -m rbpx ranks dataset=pydoc", "python -m rbpx ranks k='[1,10,100]' ties=optimistic --format csv"),
     plain=(
         *("kind", "source", "family", "dataset", "variant", "revision", "size", "non_embedding_params"),
@@ -30,6 +31,7 @@ ANALYSIS = Analysis(
     ),
     kinds=("distribution", "closure", "form"),
     title="The distribution of the ranks",
+    on_card=True,
     draws=True,
     tokens=True,
 )

@@ -17,6 +17,7 @@ class RegimesKeys(Counted, Methods, Along, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=20,
     examples=("python -m rbpx regimes dataset=pydoc", "python -m rbpx regimes k='[1,10,100,1000]' --format json"),
     plain=(
         *("law", "k", "source", "family", "dataset", "variant", "revision", "method", "n_points", "C", "alpha"),

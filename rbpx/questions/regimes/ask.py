@@ -14,13 +14,13 @@ import numpy as np
 
 from rbpx.config.keys.laws import Fitting
 from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, with_reach
-from rbpx.display.section import interval_of
-from rbpx.display.table import table_of
-from rbpx.display.vocabulary import AXES, number, short, whole
+from rbpx.display.section import Fact, interval_of
+from rbpx.display.table import Column, table_of
+from rbpx.display.vocabulary import AXES, UNKNOWN, number, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Axis
-from rbpx.questions.question import of_each
+from rbpx.questions.question import OfAll, OnPage, of_each
 from rbpx.questions.regimes import RegimesKeys
 from rbpx.questions.regimes.figures import BY_NOISE, K, figures
 from rbpx.questions.regimes.noise import AtK, predict_noise
@@ -175,4 +175,23 @@ NOISE: Final = table_of(
     *BY_NOISE,
     first="k signal, document_sd, binomial_sd, r2_by_noise",
 )  # fmt: skip
-QUESTION = of_each(answer, select=partial(select, sizes=3))
+
+
+def facts(result: Result) -> Iterator[Fact]:
+    """Yields the largest k up to which the law holds."""
+    reach, last = _reach(result), result.rows[-1]["k"]
+    of = "the largest k of the grid" if reach == last else f"of k up to {last:,}"
+    yield "largest k at which the law holds", UNKNOWN if reach is None else f"{reach:,}", of
+
+
+def of_all(results: Sequence[Result]) -> OfAll:
+    """Compares the k up to which the laws of all groups hold."""
+    column = Column("up to k", "supported_k", whole, "where the law holds")
+    return OfAll([column], [{"supported_k": _reach(each)} for each in results])
+
+
+def _reach(result: Result) -> int | None:
+    return result.rows[0]["params"]["regime"]["supported_up_to_k"] if result.rows else None
+
+
+QUESTION = of_each(answer, select=partial(select, sizes=3), page=OnPage(facts=facts, of_all=of_all))

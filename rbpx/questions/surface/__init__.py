@@ -26,6 +26,7 @@ class SurfaceKeys(Repeated, Budgets, Forms, Pinned, Surfaces, Drawn):
 
 
 ANALYSIS = Analysis(
+    place=80,
     examples=(
         "python -m rbpx surface",
         "python -m rbpx surface laws='[cross_entropy]' form=all flops='[1e18,1e20]'",

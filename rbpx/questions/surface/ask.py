@@ -18,7 +18,7 @@ from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.laws.surface.design import Design
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.sweeps import SweepCell
-from rbpx.questions.question import of_each
+from rbpx.questions.question import OnPage, of_each
 from rbpx.questions.result import Result
 from rbpx.questions.surface import SurfaceKeys
 from rbpx.questions.surface.analysis import C_label, FormFit, SurfaceLaw, analyse
@@ -26,6 +26,7 @@ from rbpx.questions.surface.figures import figures
 from rbpx.runs.fits import alike, with_cells
 from rbpx.runs.group import By, Group
 from rbpx.runs.points.outliers import outlier_rows, said_of_largest, said_of_runs
+from rbpx.runs.points.surfaces import varies_in_both
 from rbpx.runs.select.groups import select
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -166,4 +167,4 @@ def _why_collinear(design: Design | None) -> str | None:
     )
 
 
-QUESTION = of_each(answer, select=partial(select, by=By.training))
+QUESTION = of_each(answer, select=partial(select, by=By.training), page=OnPage(suits=varies_in_both))

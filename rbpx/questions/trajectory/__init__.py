@@ -23,6 +23,7 @@ class TrajectoryKeys(Drawn):
 
 
 ANALYSIS = Analysis(
+    place=120,
     examples=("python -m rbpx trajectory", "python -m rbpx trajectory source=them variant=hero --details"),
     plain=(
         *("source", "family", "dataset", "variant", "revision", "model", "S", "step", "of", "loss", "y", "lo", "hi"),

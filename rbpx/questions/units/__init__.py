@@ -17,6 +17,7 @@ class UnitsKeys(Counted, QuestionKeys):
 
 
 ANALYSIS = Analysis(
+    place=170,
     theme="compare",
     examples=("python -m rbpx units dataset=pydoc", "python -m rbpx units family='[ladder]' ties=mid --format csv"),
     plain=(

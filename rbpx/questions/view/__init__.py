@@ -20,6 +20,7 @@ class ViewKeys(Document, TwoModels, TieRule, QuestionKeys):
 
 
 ANALYSIS = Analysis(
+    place=190,
     theme="tokens",
     examples=(
         "python -m rbpx view dataset=pydoc doc=3",
