@@ -21,6 +21,7 @@ from rbpx.questions.registry import refuse_removed
 _OVERRIDE: Final = re.compile(r"[+~]{0,2}[A-Za-z_][\w./@:-]*=|~[A-Za-z]")
 _OURS: Final = ("format", "store", "output")  # keys that are also flags
 _SAME: Final = ("experiment", *_OURS, "device", "tokens_per_batch", "sql_timeout_s", "sql_memory_mib")
+_OF_HYDRA: Final = ("cfg", "info", "package", "resolve", "hydra_help", "shell_completion")  # flags that print
 _HIDDEN: Final = (*_OURS, "spreadsheet")  # keys that choose no runs
 
 
@@ -48,11 +49,6 @@ class CommandLine:
     version: bool = False
 
     @property
-    def keys(self) -> set[str]:
-        """The keys that were typed."""
-        return {_key(each) for each in self.overrides}
-
-    @property
     def changes_of_study(self) -> list[str]:
         """Overrides that change a study's result, not where it is stored or how fast it is computed."""
         return [each for each in self.overrides if _key(each) not in _SAME and not each.startswith("hydra")]
@@ -60,9 +56,8 @@ class CommandLine:
     @property
     def narrowing(self) -> str:
         """Overrides that choose runs, and how they are read."""
-        return " ".join(
-            each for each in self.overrides if _key(each) not in _HIDDEN and not _key(each).startswith("hydra")
-        )
+        keys = {each: _key(each) for each in self.overrides}
+        return " ".join(each for each, key in keys.items() if key not in _HIDDEN and not key.startswith("hydra"))
 
     def retyped(self, verb: str, drops: Callable[[str], bool]) -> str:
         """Returns the command for another verb with these overrides, without the keys in `drops`."""
@@ -141,14 +136,10 @@ def parse(argv: Sequence[str]) -> CommandLine:
     if own is not None and not own.is_dir():
         raise RbpxError(f"--config-dir {own} is not a folder; name the one with your model/ and dataset/")
     page = verb if typed.help == "" and verb is not None else typed.help
-    printing = [
-        f"--{name}={value}" for name in ("cfg", "info", "package") if (value := getattr(typed, name)) is not None
-    ]
-    printing += [
-        f"--{name.replace('_', '-')}" for name in ("resolve", "hydra_help", "shell_completion") if getattr(typed, name)
-    ]
+    given = {f"--{name.replace('_', '-')}": getattr(typed, name) for name in _OF_HYDRA}
+    printing = tuple(flag if value is True else f"{flag}={value}" for flag, value in given.items() if value)
     return CommandLine(
-        verb or "run", tuple(words), tuple(overrides), tuple(printing), typed.multirun, own, page, typed.version
+        verb or "run", tuple(words), tuple(overrides), printing, typed.multirun, own, page, typed.version
     )
 
 

@@ -1,7 +1,7 @@
 """Renders the pages of `--help`, without importing anything heavy."""
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -58,10 +58,12 @@ def help_text(page: str, own: Sequence[Path] = ()) -> str:
     if page == "":
         return _first()
     if page == "all":
-        lines = "\n".join(line for theme, of in _by_theme() for line in (f"  {theme}", *map(_verb, of)))
+        of_themes = {theme: [name for name, each in verbs().items() if each.theme == theme] for theme in THEMES}
+        lines = "\n".join(line for theme, of in of_themes.items() for line in (f"  {theme}", *map(_verb, of)))
+        keys = "\n".join(_lines(KEYS, True, own).values())
         flags = _indent("\n".join([_MANY, _FLAGS, _PROCESSES, _STATUS]))
         return (
-            f"verbs (default: run)\n{lines}\n\nkeys\n{_indent(_keys(own))}\n\nflags\n{flags}\n\n"
+            f"verbs (default: run)\n{lines}\n\nkeys\n{_indent(keys)}\n\nflags\n{flags}\n\n"
             "python -m rbpx VERB --help explains one verb."
         )
     if page not in names():
@@ -93,17 +95,6 @@ def _verb(name: str) -> str:
     return f"    {name:<11} {verbs()[name].summary}"
 
 
-def _by_theme() -> Iterator[tuple[str, list[str]]]:
-    """Lists the verbs under each theme."""
-    for theme in THEMES:
-        yield theme, [name for name, described in verbs().items() if described.theme == theme]
-
-
-def _keys(own: Sequence[Path]) -> str:
-    """Lists every key of a request, those of groups behind their group."""
-    return "\n".join(_lines(KEYS, True, own).values())
-
-
 def _lines(keys: Mapping[str, Key], has_groups: bool, own: Sequence[Path]) -> dict[str, str]:
     """Returns the line of each key that is explained, those of groups behind their group if asked for."""
     lines = {}
@@ -133,8 +124,7 @@ def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path]) -> list[str]:
 
 def _line(name: str, shown: str, text: str) -> str:
     """Returns a line with `k=K` and its meaning."""
-    head = f"{name}={shown}"
-    head = f"{head:<{_INDENT - 2}}  "
+    head = f"{f'{name}={shown}':<{_INDENT - 2}}  "
     return textwrap.fill(head + visible_line(text), _WIDTH, subsequent_indent=" " * _INDENT, break_on_hyphens=False)
 
 

@@ -62,11 +62,6 @@ class Command:
         """The first request, for verbs without sweeps."""
         return self.requests[0]
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The verb's own words."""
-        return self.line.words
-
 
 _VERBS = Path(__file__).resolve().parent / "verbs"
 _QUESTIONS = 100  # the place of the questions among the verbs
@@ -80,10 +75,8 @@ def names() -> list[str]:
 @cache
 def verbs() -> Mapping[str, Verb | Analysis]:
     """Returns every verb with its description, in the order of `--help`."""
-    ours = {name: _verb(name) for name in _files()}
-    in_order = sorted(ours, key=lambda name: ours[name].order)
-    measuring = {name: ours[name] for name in in_order if ours[name].order < _QUESTIONS}
-    return {**measuring, **registry.analyses(), **{name: ours[name] for name in in_order if name not in measuring}}
+    every: dict[str, Verb | Analysis] = {**registry.analyses(), **{name: _verb(name) for name in _files()}}
+    return dict(sorted(every.items(), key=lambda each: getattr(each[1], "order", _QUESTIONS)))
 
 
 def about(name: str) -> Verb | Analysis:

@@ -96,6 +96,6 @@ VERB = Verb(
 
 def perform(asked: Command) -> None:
     """Prints the script."""
-    if len(asked.words) != 1:
-        raise RbpxError(f"completion takes one shell, got {len(asked.words)}: rbpx completion bash")
-    print(script(asked.words[0], [] if asked.line.own is None else [asked.line.own]), file=out())
+    if len(asked.line.words) != 1:
+        raise RbpxError(f"completion takes one shell, got {len(asked.line.words)}: rbpx completion bash")
+    print(script(asked.line.words[0], [] if asked.line.own is None else [asked.line.own]), file=out())

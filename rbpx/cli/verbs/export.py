@@ -28,7 +28,7 @@ def perform(asked: Command) -> None:
     from rbpx.store.schema import COLUMNS
     from rbpx.store.sql import SqlLimits
 
-    request, words = asked.request, asked.words
+    request, words = asked.request, asked.line.words
     if len(words) != 1:
         raise RbpxError(f"export takes one relation, or one query, got {len(words)}; relations: {', '.join(COLUMNS)}")
     suffix = None if request.format is Format.table else f".{request.format.value}"

@@ -78,7 +78,7 @@ def perform(asked: Command) -> None:
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
-    request, words = asked.request, list(asked.words)
+    request, words = asked.request, list(asked.line.words)
     kind = words.pop(0) if words[:1] in (["tokens"], ["samples"]) else ""
     of_file = ["where", "runs", "keep", "decimal", "sheet"]
     not_of = {"": ["filter"], "tokens": [*of_file, "filter"], "samples": of_file}[kind]

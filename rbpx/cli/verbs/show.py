@@ -32,9 +32,9 @@ def perform(asked: Command) -> None:
     from rbpx.store.records import MANIFESTS
 
     store = open_filled(asked.request.store)
-    if len(asked.words) != 1:
+    if len(asked.line.words) != 1:
         raise RbpxError(f"show takes the id of one run or fit, as `sql` prints them: {typed('show ID')}")
-    (name,) = asked.words
+    (name,) = asked.line.words
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
     runs = [store.read(MANIFESTS, c["run_id"]) for c in cells]
     records: list[Any] = [cell | run[0] for cell, run in zip(cells, runs, strict=True) if run]

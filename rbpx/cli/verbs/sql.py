@@ -31,7 +31,7 @@ def perform(asked: Command) -> None:
     from rbpx.store.sql import SqlLimits, connect, user_rows
     from rbpx.store.store import Store
 
-    request, words = asked.request, asked.words
+    request, words = asked.request, asked.line.words
     if len(words) != 1:
         raise RbpxError(f"sql takes one query in quotes, got {len(words)}: {typed('sql QUERY')}")
     store = Store(request.store)

@@ -46,14 +46,14 @@ def perform(asked: Command) -> None:
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
-    match asked.words:
+    match asked.line.words:
         case ("merge" | "pull" | "push") as action, place:
             _copy(action, place, asked.request.store)
             return
     store = Store(asked.request.store)
     if not store.root.is_dir():
         raise RbpxError(f"store={store.name} does not exist; name another with {typed(store='DIR')}")
-    match asked.words:
+    match asked.line.words:
         case ("verify",):
             _verify(store, asked.request.format)
             return
