@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,15 +48,10 @@ class WideRun:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def read_wide_runs(runs: Any) -> dict[str, WideRun]:
-    """Returns columns and facts by run, from quantity -> run -> S or facts.
-
-    Raises:
-        RbpxError: it is not such a mapping, a run has no S, or two of its facts differ.
-    """
+def _wide_runs(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, WideRun]:
     read: dict[str, WideRun] = {}
     sizes: list[Any] = []  # as written
-    for quantity, named in (told_runs(runs) or {}).items():
+    for quantity, named in runs.items():
         for name, told in named.items():
             where = f"runs: {quantity}: {name}"
             known = dict(told) if isinstance(told, Mapping) else {"column": told} if quantity == "lr" else {"S": told}
@@ -79,26 +75,20 @@ def _how() -> str:
     return f"{typed(runs={'loss_nats': {'COLUMN': '60M', 'OTHER': '1.2B'}})}, with the S of each"
 
 
-def told_runs(runs: Any) -> Any:
-    """Returns `runs=` with paths replaced by the tables of runs that they name.
+def _told_runs(runs: Any) -> dict[str, Any]:
+    """Returns `runs=` with paths replaced by the facts in the tables of runs that they name."""
+    from rbpx.files.rows import format_of
 
-    Raises:
-        RbpxError: it is not a mapping of quantities to mappings of runs.
-    """
-    told = {quantity: _told(named) for quantity, named in runs.items()} if isinstance(runs, Mapping) else runs
-    if told is not None and not (isinstance(told, Mapping) and all(isinstance(of, Mapping) for of in told.values())):
+    told = {
+        quantity: _read_facts(Path(named)) if isinstance(named, str) and format_of(Path(named)) else named
+        for quantity, named in (runs.items() if isinstance(runs, Mapping) else ())
+    }
+    if not isinstance(runs, Mapping) or not all(isinstance(of, Mapping) for of in told.values()):
         raise RbpxError(f"runs={runs} is not a mapping of quantities to runs; write {_how()}")
     return told
 
 
-def _told(named: Any) -> Any:
-    """Returns the facts of each run, from the table if a text names one."""
-    from rbpx.files.rows import format_of
-
-    return read_facts(Path(named)) if isinstance(named, str) and format_of(Path(named)) else named
-
-
-def read_facts(path: Path) -> dict[str, dict[str, Any]]:
+def _read_facts(path: Path) -> dict[str, dict[str, Any]]:
     """Returns facts by run, under the names of `runs=`, from a table with a row for each run; ignores other columns.
 
     Raises:
@@ -124,13 +114,9 @@ def read_facts(path: Path) -> dict[str, dict[str, Any]]:
 def _fact(where: str, key: Any, value: Any) -> Any:
     if key in _NAMES:
         return name_of(f"{where}: {key}", value)
-    if key in _POSITIVE:
-        return number_from_0(f"{where}: {key}", value, float, is_positive=True)
-    if key == "final_lr":
-        return number_from_0(f"{where}: {key}", value, float)
-    if key in _COUNTS:
-        return number_from_0(f"{where}: {key}", value, int)
-    raise RbpxError(f"{where}: {key} is not known of a run; known: {', '.join(_KNOWN)}")
+    if key not in _KNOWN:
+        raise RbpxError(f"{where}: {key} is not known of a run; known: {', '.join(_KNOWN)}")
+    return number_from_0(f"{where}: {key}", value, int if key in _COUNTS else float, is_positive=key in _POSITIVE)
 
 
 @dataclass
@@ -246,16 +232,14 @@ class ImportConfig:
             _check_columns(f"texts: {text}", choice, typed(texts={"c4": {"loss_nats": "NAME"}}))
         if self.columns:
             _check_columns("columns", self.columns, typed(columns={"rbp": "NAME", "k": "NAME"}))
-        if (self.wide_runs() or self.dataset is not None) and self.texts:
+        self.runs = None if self.runs is None else _told_runs(self.runs)
+        if (self.wide_runs or self.dataset is not None) and self.texts:
             raise RbpxError("texts= names the texts that stand side by side; leave out dataset= and runs= beside it")
 
+    @cached_property
     def wide_runs(self) -> dict[str, WideRun]:
-        """Returns the runs that have a column each, by name.
-
-        Raises:
-            RbpxError: their description is not valid.
-        """
-        return read_wide_runs(self.runs)
+        """The runs that have a column each, by name; RbpxError where one has no S, or two facts."""
+        return _wide_runs(self.runs or {})
 
 
 def choice_of(told: Any) -> tuple[str, Decimal | None]:

@@ -124,7 +124,7 @@ class _Reader:
         shared = {name: self.field(name, columns, name in needed) for name in (*_OF_ALL, *varied(columns.named))}
         self.count_tokens(shared, self.field("tokens_per_step", columns))
         for run, of_run in columns.runs.items():
-            facts = {"model": run} | self.config.wide_runs()[run].facts
+            facts = {"model": run} | self.config.wide_runs[run].facts
             per_step = facts.pop("tokens_per_step", given)
             fields = shared | {name: self.repeated(value, name) for name, value in facts.items()}
             if self.counts_steps:

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 from filelock import FileLock
 
-from rbpx.config.imports import ImportConfig, ImportRequest, choice_of, told_runs
+from rbpx.config.imports import ImportConfig, ImportRequest, choice_of
 from rbpx.config.text.dataset import HARNESS
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.rows import Row, Rows, read_table, unrolled
@@ -149,13 +149,13 @@ def _written(store: Store, new: pa.Table, table: Rows, columns: Columns, config:
         return ""
     origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256, "imported_at": now()}
     more = {name: getattr(config, name) for name in ("where", "keep", "decimal", "sheet")}
-    more |= {"columns": columns.mapping, "runs": told_runs(config.runs)}
+    more |= {"columns": columns.mapping, "runs": config.runs}
     return write(store, new, origin | {name: of for name, of in more.items() if of is not None})
 
 
 def _known(columns: Sequence[str], config: ImportConfig) -> set[str]:
     """The columns that are read as fields, by their names or as chosen."""
-    chosen = [config.columns or {}, *(config.texts or {}).values(), *(of.columns for of in config.wide_runs().values())]
+    chosen = [config.columns or {}, *(config.texts or {}).values(), *(of.columns for of in config.wide_runs.values())]
     names = {plain(choice_of(told)[0]) for of in chosen for told in of.values()}
     return {name for name in columns if plain(name) in names or field_of(name) or read_heading(name)[1] is not None}
 
@@ -246,7 +246,7 @@ def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
 
 def _columns(table: Rows, chosen: dict[str, str], config: ImportConfig) -> Columns:
     """Map the columns of a file, and refuse faulty or missing ones."""
-    runs, path = {name: run.columns for name, run in config.wide_runs().items()}, table.path
+    runs, path = {name: run.columns for name, run in config.wide_runs.items()}, table.path
     columns, lines = match_columns(table.columns, chosen, str(path), config.texts, runs)
     if not lines and columns.has_rbp and config.ties is None and "ties" not in columns.named:
         lines.append(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
