@@ -50,7 +50,10 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
         groups = {each: each.lstrip("+").partition(".")[0] for each in words if re.match(r"\+?\w+\.", each)}
         unnamed = {key: of for key, of in groups.items() if not any(word.startswith(f"{of}=") for word in words)}
         word, group = next(iter((unnamed or groups).items()), ("a key", "GROUP"))
-        return f"{word} is a key of {group}, and none is named; add {group}=NAME"
+        if word.partition("=")[0] in _GONE:
+            return unknown_key(word.partition("=")[0], asking)
+        named = "experiment" if group == "study" else group
+        return f"{word} is a key of {group}, and none is named; add {named}=NAME"
     lines = [
         line.strip().removeprefix("Error merging override ")
         for line in text.split("\n")

@@ -49,6 +49,7 @@ COMPOSED = {
     "fit --format xml": "xml.*table.*csv.*json",
     "fit modle=gpt2": "fit has no key modle; did you mean model",
     "fit over=10": "fit has no key over any more; in its place: frontier=true",
+    "run study.file=x.csv": "run has no key study.file any more; in its place: an import of that file",
     "fit fresh=true": "fit has no key fresh any more; in its place: nothing, as every answer is computed",
     "attempts T=0.8": "attempts has no key T any more; in its place: imported counts of samples",
     "fit dataset=pydoc dataset.pth=x": r"dataset\.pth.*dataset\.path",

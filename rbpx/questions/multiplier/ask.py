@@ -41,7 +41,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     Raises:
         RbpxError: a side is missing or ambiguous on a text, or the sides share no text.
     """
-    sides, results, done = sides_of(groups, request), list[Result](), set()
+    sides, results, done = sides_of(connection, groups, request), list[Result](), set()
     for bases, variants in on_each_text([group for group in groups if group.by is By.training], sides):
         rows, notes = list[Record](), list[str]()
         if len(bases) == len(variants) == 1:
@@ -64,7 +64,7 @@ def _select(connection: duckdb.DuckDBPyConnection, request: MultiplierKeys, cell
     """Selects the families that vary in size and tokens, with the runs along one axis.
 
     Raises:
-        RbpxError: as of `select`, unless two families vary in both and can be compared.
+        RbpxError: a side is underway; or as of `select`, unless two families vary in both and can be compared.
     """
     along = partial(select, connection, request, cells, best_of_budget=False)
     if request.axis not in (Axis.S, Axis.D, Axis.C) or request.E is not None:
@@ -74,6 +74,7 @@ def _select(connection: duckdb.DuckDBPyConnection, request: MultiplierKeys, cell
         return [*surfaces, *along()]
     except RbpxError:
         if len(surfaces) < 2:
+            sides_of(connection, surfaces, request, refuses=False)
             raise
     return surfaces
 

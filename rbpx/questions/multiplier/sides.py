@@ -11,11 +11,13 @@ import numpy as np
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis
 from rbpx.questions.multiplier import MultiplierKeys
-from rbpx.runs.group import Group
+from rbpx.runs.group import KNOWN_BY, Group
 from rbpx.runs.points.sizes import Points, known_points
 from rbpx.runs.points.tasks import task_values
-from rbpx.runs.run import grouped
+from rbpx.runs.run import Run, grouped, training_of
+from rbpx.runs.schedules import said_of_underway, underway
 from rbpx.runs.select.side import READ_ALIKE
+from rbpx.runs.select.stored import select_runs
 from rbpx.spelling import typed
 from rbpx.store.sql import ask
 from rbpx.store.store import Record
@@ -33,26 +35,28 @@ class ModelSelector:
     family: str
     trained: str | None
 
-    def has(self, group: Group) -> bool:
-        """Whether a group belongs to it."""
-        return group.first.family == self.family and self.trained in (None, group.first.variant)
+    def has(self, run: Run) -> bool:
+        """Whether a run belongs to it."""
+        return run.family == self.family and self.trained in (None, run.variant)
 
     def select(self, members: Sequence[AnyGroup]) -> list[AnyGroup]:
         """Selects its groups on one text: finished models if there are any, else checkpoints.
 
         The bare name of a family means its models without a variant, if it has any.
         """
-        own = [group for group in members if self.has(group)]
+        own = [group for group in members if self.has(group.first)]
         own = [group for group in own if group.first.revision is None] or own
         plain = [group for group in own if group.first.variant is None] if self.trained is None else []
         return plain or own
 
 
-def sides_of(groups: Sequence[Group], request: MultiplierKeys) -> list[ModelSelector]:
-    """Returns base and variant.
+def sides_of(
+    connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: MultiplierKeys, refuses: bool = True
+) -> list[ModelSelector]:
+    """Returns base and variant; with `refuses` each has a group.
 
     Raises:
-        RbpxError: one is missing, ambiguous, or has no runs.
+        RbpxError: one is missing, ambiguous, or has no group, as all its runs are underway or it is not in the store.
     """
     variants = request.variant or []
     if request.base is None or len(variants) != 1:
@@ -63,20 +67,27 @@ def sides_of(groups: Sequence[Group], request: MultiplierKeys) -> list[ModelSele
         # the name of a family may contain a colon
         family, _, trained = (name, "", "") if name in families else name.partition(":")
         sides.append(ModelSelector(key, family, trained or None))
-        if not any(map(sides[-1].has, groups)):
-            named = dict.fromkeys(_name_of(group) for group in groups)
-            raise RbpxError(f"{key}={name} is not in the store, which holds {', '.join(named)}")
+        if any(sides[-1].has(group.first) for group in groups):
+            continue
+        runs = select_runs(connection, request, plans=True)
+        own = [run for run in runs if sides[-1].has(run)]
+        running = underway(own)
+        if running and len(running) == len(grouped(own, training_of)):
+            raise RbpxError(f"no run of {key}={name} has finished; {said_of_underway(len(running), own[0].source)}")
+        if refuses or not own:
+            held = ", ".join(dict.fromkeys(map(_name_of, runs)))
+            why = f"has no known {KNOWN_BY[request.along]}" if own else f"is not in the store, which holds {held}"
+            raise RbpxError(f"{key}={name} {why}")
     return sides
 
 
-def _name_of(group: Group) -> str:
-    family, variant = group.first.family, group.first.variant
-    return family if variant is None else f"{family}:{variant}"
+def _name_of(run: Run) -> str:
+    return run.family if run.variant is None else f"{run.family}:{run.variant}"
 
 
 def names_of(base: Group, variant: Group, axis: Axis) -> Record:
     """Columns that all rows about two groups share."""
-    named = {"base": _name_of(base), "variant": _name_of(variant)}
+    named = {"base": _name_of(base.first), "variant": _name_of(variant.first)}
     shared = {name: base.names()[name] for name in ("source", *READ_ALIKE, "ties")}
     return {**named, "axis": axis.value, "fixed_size": variant.fixed_size, **shared}
 
