@@ -107,6 +107,13 @@ def test_an_exponent_of_the_wrong_sign_leaves_a_constant(alpha: float) -> None:
     assert theta_P[2] == pytest.approx(np.exp(ln_y_N.mean()), rel=1e-9)
 
 
+def test_every_search_along_a_nearly_constant_law_ends() -> None:
+    """Where nearly all of y is its offset, what rounding leaves of the squares is that of the law's own logarithm."""
+    about_BN = 0.01 * RNG.normal(size=(1000, 1)) + 0.0025 * RNG.normal(size=(1000, 7))
+    ln_y_BN = np.log(5.5 + 0.25 * np.exp(-0.19 * X)) + about_BN
+    assert np.isfinite(search_offsets(X, ln_y_BN, starts(ln_y_BN))).all()
+
+
 def test_a_set_without_a_law_has_no_parameters_and_disturbs_no_other() -> None:
     ln_y_BN = laws(3, 0.01)
     whole_BP = search_offsets(X, ln_y_BN, starts(ln_y_BN))

@@ -358,16 +358,18 @@ def search_offsets(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: 
 
 def _objective(x_N: Floats, about_NB: Floats, holds_alpha: bool) -> ObjectiveFunction:
     """Half the sum of squares by m (alpha if it is fixed) and q, residuals being centred."""
-    length_B, xx_N = np.linalg.norm(about_NB, axis=0), x_N**2
+    xx_N = x_N**2
 
     def at(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
         m_B, q_B = theta_PB
         share_NB = np.exp(-x_N[:, None] * (m_B if holds_alpha else m_B * (1 + q_B)))
         per_law_NB = 1 / (share_NB + q_B)
         share_NB *= per_law_NB
-        r_NB = about_NB[:, sets] + np.log(per_law_NB)
+        ln_law_NB = -np.log(per_law_NB)
+        r_NB = about_NB[:, sets] - ln_law_NB
         r_NB -= r_NB.mean(axis=0)
         value_B = np.einsum("nb,nb->b", r_NB, r_NB) / 2
+        rounding_B = 4 * _EPSILON * np.sqrt(value_B * (about_NB[:, sets] ** 2 + ln_law_NB**2).sum(axis=0))
         # The derivatives of ln y are -x share by alpha and 1 / law by q; they are centred below.
         J_PNB = np.stack([-x_N[:, None] * share_NB, per_law_NB])
         slope_PB = -np.einsum("pnb,nb->pb", J_PNB, r_NB)
@@ -390,6 +392,6 @@ def _objective(x_N: Floats, about_NB: Floats, holds_alpha: bool) -> ObjectiveFun
         least_a, least_c = _LEAST_CURVATURE * scale_PPB[0, 0], _LEAST_CURVATURE * scale_PPB[1, 1]
         is_valley_B = (a > least_a) & (c > least_c) & (a * c - b**2 > least_a * least_c)
         curve_PPB = np.where(is_valley_B, newton_PPB, gauss_PPB)
-        return LocalQuadratic(value_B, slope_PB, curve_PPB, scale_PPB, 4 * _EPSILON * length_B[sets] * np.sqrt(value_B))
+        return LocalQuadratic(value_B, slope_PB, curve_PPB, scale_PPB, rounding_B)
 
     return at
