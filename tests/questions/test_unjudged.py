@@ -173,3 +173,11 @@ def runs(store: Path) -> Path:
 def scatter(n: int) -> np.ndarray:
     """What runs differ from their law by, as a factor."""
     return np.exp(0.004 * np.random.default_rng(3).standard_normal(n))
+
+
+def test_at_a_size_that_has_a_run_predict_says_what_was_measured(tmp_path: Path) -> None:
+    lines = [f"{S:.0f},prose,{loss}" for S, loss in zip((1e7, 2e7, 4e7, 8e7), (3.5, 3.25, 3.02, 2.816), strict=True)]
+    asked = ask(imported(tmp_path / "store", "\n".join(["S,dataset,loss_nats", *lines])), "predict", S=[4e7, 1e8])
+    assert [note for note in asked.results[0].notes if "easured at" in note] == [
+        "Measured at 40M parameters: cross-entropy 3.02."
+    ]

@@ -80,7 +80,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Predict
         [*answer_sentence(answers), *said_of_points(cells, group.asked), *_sentences(found)],
         partial(_figures, group, found, [fit["fit_id"] for fit in fits]),
         fits,
-        notes=[*_said_of_largest(found)],
+        notes=[*_said_of_measured(found, targets), *_said_of_largest(found)],
         then=forecast_writer(request, group, registered),
         beside=[row for row, told in zip(rows, is_told, strict=True) if not told],
     )
@@ -165,6 +165,14 @@ def _sentences(answers: Sequence[LawPrediction]) -> Iterator[str]:
     )
     for of in answers:
         yield from said_of_given(of.title, of.law.fit.pinned)
+
+
+def _said_of_measured(answers: Sequence[LawPrediction], targets: Sequence[float]) -> Iterator[str]:
+    for S in targets:
+        points = [(of.title, y) for of in answers for at, y in zip(of.law.fit.S, of.law.fit.y, strict=True) if at == S]
+        if points:
+            told = ", ".join(f"{title} {abs(y):.4g}" for title, y in points)
+            yield f"Measured at {spoken(S, 3)} parameters: {told}."
 
 
 def _said_of_largest(answers: Sequence[LawPrediction]) -> Iterator[str]:
