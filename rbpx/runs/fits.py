@@ -14,7 +14,7 @@ from rbpx.laws.names import Axis, Method, SizeBy
 from rbpx.laws.power.law import LawFit, PowerLaw, fit_power_law
 from rbpx.laws.power.offset import PINNABLE
 from rbpx.laws.prediction.judged import fit_judged, positive_replicates
-from rbpx.laws.prediction.verdict import Backtest, FormVerdict, compare_forms, with_reasons
+from rbpx.laws.prediction.verdict import Backtest, FormVerdict, SupportedForm, compare_forms, with_reasons
 from rbpx.laws.priors import NO_PRIORS, ImpossiblePrior, Priors
 from rbpx.laws.quantity import quantity
 from rbpx.laws.ranks.family import RankFit
@@ -48,6 +48,11 @@ class Law:
     choice: FormVerdict | None
     runs: tuple[Run, ...]
     backtests: tuple[Backtest, ...] = ()
+
+    @property
+    def calls_for_E(self) -> bool:
+        """Whether the points call for an irreducible part."""
+        return self.choice is not None and self.choice.form is SupportedForm.offset
 
 
 def fit_points(points: Points, method: Method, pins: Priors = NO_PRIORS) -> Law:

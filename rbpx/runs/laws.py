@@ -12,7 +12,6 @@ import numpy as np
 from rbpx.config.keys.laws import Fitting
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import finite_or_none
-from rbpx.laws.prediction.verdict import SupportedForm
 from rbpx.laws.sweeps import SweepCell
 from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
 from rbpx.runs.group import Group
@@ -50,7 +49,7 @@ def with_offsets(laws: GroupLaws) -> GroupLaws:
     shown = list[Law]()
     for law, points in zip(laws.laws, laws.points, strict=False):  # of the first method
         shown.append(law)
-        if law.choice is not None and law.choice.form is SupportedForm.offset:
+        if law.calls_for_E:
             shown += [doubted(laws.group, each) for each in fit_all([points], Method.offset)]
     return replace(laws, laws=tuple(shown))
 

@@ -15,11 +15,13 @@ from rbpx.display.chart.laws import law_figure, residual_figure
 from rbpx.display.section import interval_of
 from rbpx.display.vocabulary import AXES, law_title, rough
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
+from rbpx.laws.names import Method
 from rbpx.laws.numeric import neg_ln
 from rbpx.questions.fit.sentences import by_methods
 from rbpx.runs.fits import Law
 from rbpx.runs.laws import GroupLaws
 from rbpx.runs.origin import from_shares
+from rbpx.runs.run import grouped
 
 _BOUNDED: Final = ("rbp", "cross_entropy")  # bootstrap replicates of other quantities are biased
 _KINDS: Final = {  # of figures, with the quantity of their axis
@@ -31,10 +33,18 @@ _KINDS: Final = {  # of figures, with the quantity of their axis
 
 
 def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
-    """Yields by method: cross-entropy with -ln RBP_k, other quantities by their unit, and residuals."""
-    for method in dict.fromkeys(law.method for law in result.laws):
-        by = "" if method is result.laws[0].method else f"-{method.value}"
-        laws = [law for law in result.laws if law.method is method and any(y and isfinite(y) for y in law.fit.y)]
+    """Yields cross-entropy with -ln RBP_k, other quantities by their unit, and residuals.
+
+    First of the laws that the sentences tell, with E where the points call for it; then of the others by method.
+    """
+    of_method = grouped(result.laws, lambda law: law.method)
+    with_E = {(law.law, law.k): law for law in of_method.get(Method.offset, ())}
+    told = [with_E.get((law.law, law.k), law) if law.calls_for_E else law for law in of_method[result.laws[0].method]]
+    left = {f"-{method.value}": [law for law in laws if law not in told] for method, laws in of_method.items()}
+    for by, of in {"": told, **left}.items():
+        laws = [law for law in of if any(y and isfinite(y) for y in law.fit.y)]
+        if by and not of:
+            continue
         for kind in _KINDS:
             own = _few([law for law in laws if _kind(law.law) == kind])
             if own or (kind == "laws" and not by):
@@ -63,7 +73,7 @@ def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Fig
     says = f"Logarithmic plot for {group.title}, from the smallest to the largest {AXES[group.axis].one}: {changes}."
     sizes = {float(run.x or 0): run.label for run in group.runs}
     within = [[_within(result, law, at) for at in range(len(law.fit.y))] for law in laws]
-    caption = f"Lines: laws fitted by {by_methods([laws[0].method])}. Bands: where 95 % of new models would lie."
+    caption = f"Lines: laws fitted by {by_methods(dict.fromkeys(law.method for law in laws))}. Bands: where 95 % of new models would lie."
     caption += " Bars: 95 % over documents." if any(at.lo is not None for of in within for at in of) else ""
     x, origin = (
         scale_of(group.axis, by=group.first.size_by),
