@@ -88,6 +88,15 @@ def in_digits(digits: int) -> Callable[[float | None], str]:
     return partial(significant, digits=digits)
 
 
+def told_apart(*values: float, digits: int = 3) -> list[str]:
+    """Formats numbers with so many significant digits, or with as many more, up to six, as tell them apart."""
+    for n in range(digits, 7):
+        told = [significant(value, n) if abs(value) < 1e3 else _rounded(value, n) for value in values]
+        if len(set(told)) == len(set(values)):
+            break
+    return told
+
+
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
     """Formats an interval; a dash for an unknown end, one dash if both are unknown."""
     return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rbpx.display.vocabulary import in_bytes, part, percent, short, spoken
+from rbpx.display.vocabulary import in_bytes, part, percent, short, spoken, told_apart
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,16 @@ def test_numbers_from_a_million_on_have_units_and_those_beyond_trillions_an_expo
     value: float | None, in_table: str, in_sentence: str
 ) -> None:
     assert (short(value), spoken(value)) == (in_table, in_sentence)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ((2.193, 2.185, 2.2), ["2.19", "2.18", "2.20"]),
+        ((1.0334, 1.033, 1.0338), ["1.0334", "1.0330", "1.0338"]),
+        ((1.0, 1.0, 1.0), ["1.00", "1.00", "1.00"]),
+        ((2.5e6, 1e6, 4e6), ["2.5M", "1M", "4M"]),
+    ],
+)
+def test_an_interval_has_the_digits_that_tell_its_ends_apart(values: tuple[float, ...], told: list[str]) -> None:
+    assert told_apart(*values) == told

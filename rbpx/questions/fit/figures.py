@@ -73,7 +73,8 @@ def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Fig
     says = f"Logarithmic plot for {group.title}, from the smallest to the largest {AXES[group.axis].one}: {changes}."
     sizes = {float(run.x or 0): run.label for run in group.runs}
     within = [[_within(result, law, at) for at in range(len(law.fit.y))] for law in laws]
-    caption = f"Lines: laws fitted by {by_methods(dict.fromkeys(law.method for law in laws))}. Bands: where 95 % of new models would lie."
+    methods = by_methods(dict.fromkeys(law.method for law in laws))
+    caption = f"Lines: laws fitted by {methods}. Bands: where 95 % of new models would lie."
     caption += " Bars: 95 % over documents." if any(at.lo is not None for of in within for at in of) else ""
     x, origin = (
         scale_of(group.axis, by=group.first.size_by),

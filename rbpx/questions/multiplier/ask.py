@@ -9,7 +9,17 @@ import duckdb
 
 from rbpx.display.law_columns import estimate_in
 from rbpx.display.table import STATUS, Column, interval, table_of
-from rbpx.display.vocabulary import amount, headline, in_digits, law_title, short, significant, size_name, spoken
+from rbpx.display.vocabulary import (
+    amount,
+    headline,
+    in_digits,
+    law_title,
+    short,
+    significant,
+    size_name,
+    spoken,
+    told_apart,
+)
 from rbpx.errors import RbpxError
 from rbpx.laws.families.multiplier import Offset, fit_multiplier
 from rbpx.laws.families.shift import fit_shift, is_surface
@@ -191,7 +201,10 @@ def _shows(row: Record, ends: tuple[float, float]) -> str:
 
 
 def _ends(of: Estimate) -> str:
-    return _THREE(of.value) + ("" if of.ends is None else f" (95 %: {_THREE(of.lo)} to {_THREE(of.hi)})")
+    if of.value is None or of.ends is None:
+        return _THREE(of.value)
+    value, lo, hi = told_apart(of.value, *of.ends)
+    return f"{value} (95 %: {lo} to {hi})"
 
 
 _HARDLY: Final = 10  # upper over lower end of an interval whose middle says little

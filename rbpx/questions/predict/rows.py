@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
-from rbpx.display.vocabulary import amount, headline, in_digits, law_title, percent, rough, short, spoken
+from rbpx.display.vocabulary import amount, headline, in_digits, law_title, percent, rough, short, spoken, told_apart
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.law import FixedParameter
 from rbpx.laws.prediction.influence import Influence
@@ -164,8 +164,10 @@ def _between(row: Record) -> str:
     at_once = f" for all {row['n_joint']} points at once" if row.get("n_joint") else ""
     if (times := row.get("widened") or 1.0) >= _WIDENED:
         at_once += f", widened {rough(times)} times by its backtests"
-    between = "no interval" if row["lo"] is None else f"95 %{at_once}: {short(row['lo'])} to {short(row['hi'])}"
-    return f"{short(row['y'])} ({between})"
+    if row["lo"] is None:
+        return f"{short(row['y'])} (no interval)"
+    y, lo, hi = told_apart(row["y"], row["lo"], row["hi"])
+    return f"{y} (95 %{at_once}: {lo} to {hi})"
 
 
 def _at_size(row: Record) -> str:
