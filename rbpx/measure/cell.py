@@ -50,6 +50,8 @@ _VERSIONED = ("torch", "transformers", "tokenizers", "accelerate", "numpy", "pya
 
 Begin = Callable[[Sequence[Window], int], Callable[[int], None]]
 """Announces what is read and how many times; returns a function to be called with the number of tokens just scored."""
+New = tuple[Columns, Record, Record]
+"""The columns of the scored tokens of a run, how its logits were computed, and how measuring them went."""
 
 
 def measure_cell(
@@ -72,37 +74,31 @@ def measure_cell(
         RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
         MeasureError: measuring failed.
     """
-    started_at, documents = now(), sample.documents
+    started_at = now()
 
-    def resolved() -> tuple[ResolvedProtocol[LoadedModel], list[Window]]:
+    def cut() -> tuple[ResolvedProtocol[LoadedModel], list[Window]]:
         protocol = resolve_protocol(cell, load())
-        return protocol, scored_windows(cell, protocol, documents)
+        return protocol, scored_windows(cell, protocol, sample.documents)
 
-    protocol, windows = processes.together(resolved)
-    loaded, run_id = protocol.loaded, _run_id(cell, protocol, windows)
+    protocol, windows = processes.together(cut)
+    run_id = _run_id(cell, protocol, windows)
     is_new = not processes.broadcast(processes.is_main and store.has_run(run_id))
     lacks_best = keeps_best and not processes.broadcast(store.file("best", run_id).is_file())
     advance = begin(windows, is_new + lacks_best) if is_new or lacks_best else lambda n: None
-    reading = Reading(loaded, windows, processes, tokens_per_batch, advance)
+    reading = Reading(protocol.loaded, windows, processes, tokens_per_batch, advance)
     parts = _parts(run_id, reading, store, str(cell)) if is_new else None
-    new: tuple[Record, Columns] | None = None
-    if is_new:
-        columns, went = _ranked(reading, parts)
-        computed = {"quantise": cell.rounded_to, "deterministic": cell.deterministic, "head": loaded.head.after}
-        computed |= loaded.adapted
-        went |= {"started_at": started_at, "versions": versions() | {name: version(name) for name in _extras(cell)}}
-        new = run_facts(run_id, cell, protocol, windows, documents, columns, computed, went), columns
+    new = _ranked(cell, reading, parts, started_at) if is_new else None
     best = best_tokens(run_id, reading) if lacks_best else None
-    record = cell_record(cell, run_id, loaded.commit, sample.commit, started_at, config)
 
-    def write() -> None:
-        if processes.is_main:
-            write_cell(cell, record, protocol, windows, documents, store, new, best)
+    def write() -> Record:
+        if not processes.is_main:
+            return {}
+        return write_cell(cell, protocol, windows, sample, store, run_id, started_at, config, new, best)
 
-    processes.together(write)
+    record = processes.broadcast(processes.together(write))
     if parts is not None:
         parts.remove()
-    return processes.broadcast(record)
+    return record
 
 
 def _run_id(cell: Cell, protocol: ResolvedProtocol[LoadedModel], windows: Sequence[Window]) -> str:
@@ -114,34 +110,37 @@ def _run_id(cell: Cell, protocol: ResolvedProtocol[LoadedModel], windows: Sequen
         identity.append("deterministic")
     if cell.quantise is not None:
         identity.append(RECIPE[Quantise(cell.quantise)])
-    if _has_kinds(loaded, windows):  # 0.3.0 batched such windows together, so its runs differ
-        identity.append("lengths apart")
+    kind = Lengths(loaded.lengths.borders).kind  # positions are encoded differently in longer windows, says the model
+    if len({kind(window.n_read) for window in windows if window.n_scored}) > 1:
+        identity.append("lengths apart")  # 0.3.0 batched such windows together, so its runs differ
     return digest(identity)
 
 
-def _ranked(reading: Reading, parts: Parts | None) -> tuple[Columns, Record]:
-    """The columns of the scored tokens, and on what, how fast and with what memory they were measured."""
-    processes, once = reading.processes, dict[str, Any]()
+def _ranked(cell: Cell, reading: Reading, parts: Parts | None, started_at: str) -> New:
+    processes, loaded, once = reading.processes, reading.loaded, dict[str, Any]()
 
     def shares() -> None:
-        once["read_once"] = dict(
-            zip(("tokens", "pairs"), read_once(distinct_windows(reading.windows).windows), strict=True)
-        )
+        tokens, pairs = read_once(distinct_windows(reading.windows).windows)
+        once["read_once"] = {"tokens": tokens, "pairs": pairs}
 
     if processes.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(processes.device)  # else the peak of an earlier cell remains
     wall_from = time.monotonic()
     columns = measure_windows(replace(reading, shares=shares), parts).columns
     wall_s = time.monotonic() - wall_from + (0.0 if parts is None else parts.wall_s)
+    computed = {"quantise": cell.rounded_to, "deterministic": cell.deterministic, "head": loaded.head.after}
+    extras = {"torchao": cell.quantise is not None, "gguf": is_gguf(cell.model), "peft": cell.adapter is not None}
     went = {
-        "device": ", ".join(device_names(devices_of(reading.loaded.model))),
+        "device": ", ".join(device_names(devices_of(loaded.model))),
         "n_processes": processes.world_size,
         "tokens_per_s": reading.n_tokens / wall_s,
         "wall_s": wall_s,
         "peak_mib": _peak_mib(processes.device),
         **once,
+        "started_at": started_at,
+        "versions": versions() | {name: version(name) for name, is_needed in extras.items() if is_needed},
     }
-    return columns, went
+    return columns, {**computed, **loaded.adapted}, went
 
 
 def load_cell(
@@ -151,12 +150,6 @@ def load_cell(
     quantise = None if cell.quantise is None else Quantise(cell.quantise)
     place = (device, store.hashes, cell.pickled, spread)
     return load_model(cell.model, revision, cell.dtype, *place, quantise, cell.adapter)
-
-
-def _has_kinds(loaded: LoadedModel, windows: Sequence[Window]) -> bool:
-    """Whether the model says that it encodes positions differently in the longer windows."""
-    kind = Lengths(loaded.lengths.borders).kind
-    return len({kind(window.n_read) for window in windows if window.n_scored}) > 1
 
 
 def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | None:
@@ -175,39 +168,33 @@ def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | No
 
 def write_cell(
     cell: Cell,
-    record: Record,
     protocol: ResolvedProtocol[Any],
     windows: Sequence[Window],
-    documents: Sequence[Document],
+    sample: Sample,
     store: Store,
-    new: tuple[Record, Columns] | None,
+    run_id: str,
+    asked_at: str,
+    config: Record,
+    new: New | None,
     best: pa.Table | None = None,
-) -> None:
+) -> Record:
     """Write the run of a cell if it is new, then the record that links the cell to it; remove an earlier failure.
 
-    `new` is the manifest of the run and its token columns, `best` its rows of the relation `best`.
+    `best` are rows of the relation `best`. Returns the record.
 
     Raises:
         RbpxError: the store cannot be written.
     """
-    tokenizer, tokenizer_hash, run_id = protocol.loaded.tokenizer, protocol.loaded.tokenizer_hash, record["run_id"]
+    tokenizer, tokenizer_hash, documents = protocol.loaded.tokenizer, protocol.loaded.tokenizer_hash, sample.documents
     if not store.has_vocab(tokenizer_hash):
         store.write_table("vocab", tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))
     if new is not None:
-        facts, columns = new
-        store.write_run(run_id, facts, run_tables(run_id, columns, windows, documents, cell.protocol))
+        facts = run_facts(run_id, cell, protocol, windows, documents, *new)
+        store.write_run(run_id, facts, run_tables(run_id, new[0], windows, documents, cell.protocol))
     if best is not None:
         store.write_table("best", run_id, best)
-    store.write_record("cells", cell.key, record)
-    store.drop_record("failures", cell.failure_key)
-
-
-def cell_record(
-    cell: Cell, run_id: str, commit: str | None, dataset_commit: str | None, asked_at: str, config: Record
-) -> Record:
-    """The record that links a cell to its run."""
     names = ("family", "size", "model", "revision", "dataset")
-    return {
+    record = {
         "cell_key": cell.key,
         "run_id": run_id,
         "text_hash": cell.text_hash,
@@ -215,12 +202,15 @@ def cell_record(
         "dtype": cell.precision,
         **{name: getattr(cell, name) for name in names},
         **({} if cell.adapter is None else {"adapter": cell.adapter}),
-        "commit": commit,
-        "dataset_commit": dataset_commit,
+        "commit": protocol.loaded.commit,
+        "dataset_commit": sample.commit,
         "asked_at": asked_at,
         "config": config,
         **asdict(cell.training),
     }
+    store.write_record("cells", cell.key, record)
+    store.drop_record("failures", cell.failure_key)
+    return record
 
 
 def scored_windows(cell: Cell, protocol: ResolvedProtocol[Any], documents: Sequence[Document]) -> list[Window]:
@@ -252,20 +242,10 @@ def versions() -> Record:
     }
 
 
-def _extras(cell: Cell) -> list[str]:
-    """The extra packages that loading a cell's weights needs."""
-    needed = {"torchao": cell.quantise is not None, "gguf": is_gguf(cell.model), "peft": cell.adapter is not None}
-    return [name for name, is_needed in needed.items() if is_needed]
-
-
 def device_names(devices: Sequence[str]) -> list[str]:
     """Distinct device names: cpu, or the name of the GPU."""
-    return list(
-        dict.fromkeys(
-            torch.cuda.get_device_name(device) if device.startswith("cuda") else device.split(":")[0]
-            for device in devices
-        )
-    )
+    names = (torch.cuda.get_device_name(at) if at.startswith("cuda") else at.split(":")[0] for at in devices)
+    return list(dict.fromkeys(names))
 
 
 def _peak_mib(device: torch.device) -> float:

@@ -31,11 +31,9 @@ from rbpx.data.hub_texts import Sample
 from rbpx.data.windows import Window
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.files.digest import digest
-from rbpx.measure.cell import Begin, cell_record, scored_windows, versions, write_cell
+from rbpx.measure.cell import Begin, New, scored_windows, versions, write_cell
 from rbpx.measure.extract import distinct_windows
-from rbpx.measure.manifest import run_facts
 from rbpx.measure.protocol import ResolvedProtocol, resolve_described
-from rbpx.measure.run_tables import Columns
 from rbpx.models.description import DescribedModel, describe_model
 from rbpx.store import schema
 from rbpx.store.imports.cells import CellError
@@ -296,7 +294,7 @@ def measure_by_engine(
     weights = described.weights_hash or [cell.model, cell.revision, described.commit]
     identity = [schema.FORMAT, engine.name, version, weights, described.tokenizer_hash, cell.text_hash, cell.protocol]
     run_id = digest([*identity, protocol.window, cell.dtype, *protocol.departures()])
-    new: tuple[Record, Columns] | None = None
+    new: New | None = None
     if not store.has_run(run_id):
         advance = begin(windows, 1)
         wall_from = time.monotonic()
@@ -312,7 +310,5 @@ def measure_by_engine(
             "started_at": started_at,
             "versions": versions() | {engine.name: version},
         }
-        new = run_facts(run_id, cell, protocol, windows, sample.documents, columns, {}, went), columns
-    record = cell_record(cell, run_id, described.commit, sample.commit, started_at, config)
-    write_cell(cell, record, protocol, windows, sample.documents, store, new)
-    return record
+        new = columns, {}, went
+    return write_cell(cell, protocol, windows, sample, store, run_id, started_at, config, new)

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from logging import getLogger
 from pathlib import Path
 from typing import Any, Final
@@ -19,21 +18,6 @@ _TRIAL_TOKENS: Final = 32
 # Tolerated change of logits by a merge, relative to their norm; measured: 1e-6, 0.01, 0.002 (SmolLM2-135M).
 _ROUNDING: Final = {torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.2}
 _WRAPPED: Final = "base_layer"  # what peft calls a layer of the model inside its own
-
-
-def is_installed() -> bool:
-    """Whether peft is installed."""
-    return find_spec("peft") is not None
-
-
-def check_installed(adapter: str) -> None:
-    """Check that peft is installed.
-
-    Raises:
-        RbpxError: it is not.
-    """
-    if not is_installed():
-        raise RbpxError(f"model.adapter={adapter} needs peft, which is not installed: pip install 'rbpx[adapters]'")
 
 
 def put_adapter(model: Any, adapter: str, name: str, round_base: Callable[[], None] | None = None) -> tuple[Any, int]:

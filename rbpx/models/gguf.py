@@ -84,18 +84,13 @@ class GgufHeader:
         return None if kind in _FLOATS else kind
 
 
-def is_installed() -> bool:
-    """Whether the package gguf is installed."""
-    return find_spec("gguf") is not None
-
-
 def read_header(path: Path, name: str) -> GgufHeader:
     """The header of a GGUF file that holds one whole language model.
 
     Raises:
         RbpxError: the extra `gguf` is not installed, or the file is damaged, or one part of a model.
     """
-    if not is_installed():
+    if find_spec("gguf") is None:
         raise RbpxError(f"model.id={name} is a GGUF file, which needs the package gguf: pip install 'rbpx[gguf]'")
     try:
         stat = path.stat()

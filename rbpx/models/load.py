@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from rbpx.config.model.placement import Split
 from rbpx.config.options import Quantise
 from rbpx.errors import MeasureError, RbpxError, first_line
 from rbpx.files.digest import digest
-from rbpx.models import adapter as adapters
+from rbpx.models.adapter import put_adapter
 from rbpx.models.architecture import active_params, beside_text, context_of, non_embedding_params, total_params
 from rbpx.models.description import Model
 from rbpx.models.devices import is_out_of_memory
@@ -31,7 +32,7 @@ from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.lengths import Lengths, lengths_of
 from rbpx.models.past import nothing_kept
 from rbpx.models.pretrained import load_weights
-from rbpx.models.quantise import check_installed, linear_layers, round_weights, silence
+from rbpx.models.quantise import linear_layers, round_weights, silence
 from rbpx.models.tensor_parallel import TensorGroup
 from rbpx.models.tokenizer import count_ids, hash_tokenizer, load_tokenizer
 
@@ -135,41 +136,28 @@ def load_model(
         MeasureError: the hub does not answer or delivered corrupt files, the model does not fit into memory, its code
             fails, or its files changed meanwhile.
     """
-    if quantise is not None:
-        check_installed(quantise)  # before anything is fetched
-        if is_gguf(name) or split is not None:
-            raise RbpxError(
-                f"model.quantise={quantise.value} rounds safetensors on one device; drop it for {name}, or drop "
-                "device=split or parallel="
-            )
-    if adapter is not None:
-        adapters.check_installed(adapter)
-        if split is not None:
-            raise RbpxError(
-                f"model.adapter={adapter} is put into a model on one device; drop device=split or parallel="
-            )
+    _check_asked(name, split, quantise, adapter)  # before anything is fetched
     silence()
     with _in_memory(name):
         folder, commit = fetch(name, revision, pickled)
         check_snapshot(folder, name, pickled, cache)
         read = [*weight_files(folder, name, pickled), *([] if adapter is None else adapter_files(adapter, pickled))]
         files = {path: stamp for path in read if (stamp := _stamp(path)) is not None}
-        weights_hash = hash_model(folder, name, cache, pickled)
+        base_hash = hash_model(folder, name, cache, pickled)
         group = split if isinstance(split, TensorGroup) else None
         load_here = partial(load_weights, folder, name, getattr(torch, dtype), device, pickled, split)
         model = load_here() if group is None else group.together(load_here)
         in_one_pass(model)
         # Counted before it runs, which separates tied weights that are offloaded.
         S, active, n_params = non_embedding_params(model), active_params(model), total_params(model)
-        adapted: dict[str, Any] = {}
         round_base = (
             None if quantise is None else partial(round_weights, linear_layers(model, quantise, name), quantise)
         )
+        weights_hash, adapted = base_hash, dict[str, Any]()
         if adapter is not None:
-            model, added = adapters.put_adapter(model, adapter, name, round_base)
-            hashes = {"base_weights_hash": weights_hash, "adapter_hash": hash_adapter(adapter, cache, pickled)}
-            weights_hash = digest([*hashes.values()])
-            method = adapter_config(adapter)["peft_type"]
+            model, added = put_adapter(model, adapter, name, round_base)
+            hashes = {"base_weights_hash": base_hash, "adapter_hash": hash_adapter(adapter, cache, pickled)}
+            weights_hash, method = digest([*hashes.values()]), adapter_config(adapter)["peft_type"]
             adapted = {"added_params": added, "adapter": {"folder": adapter, "method": method, **hashes}}
         elif round_base is not None:
             round_base()
@@ -179,19 +167,13 @@ def load_model(
                 f"model.adapter={folder}"
             )
         tokenizer = load_tokenizer(folder, name)
-        n_token_ids = count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name)
-        with _text_alone(model, name):
-            lengths = lengths_of(model, context_of(model), is_shared=group is not None)
-        head = open_head(model, group)
-        if head.product is None and (dtype != "float32" or (group is not None and head.after == "unknown")):
-            what = "are not finite" if head.after == "not finite" else "change after its head as rbpx does not know"
-            raise RbpxError(f"the logits of {name} {what}; measure it with dtype=float32, and without parallel=")
         loaded = LoadedModel(
             name=name,
             model=model,
             tokenizer=tokenizer,
-            n_token_ids=n_token_ids,
-            head=head,
+            n_token_ids=count_ids(tokenizer, model.get_input_embeddings().weight.shape[0], name),
+            lengths=_lengths(model, name, group),
+            head=_head(model, name, dtype, group),
             commit=commit,
             context=context_of(model),
             non_embedding_params=S,
@@ -201,17 +183,29 @@ def load_model(
             tokenizer_hash=hash_tokenizer(tokenizer),
             files=files,
             adapted=adapted,
-            lengths=lengths,
         )
         loaded.check_files(replaced=True)
         return loaded
 
 
-@contextmanager
-def _text_alone(model: nn.Module, name: str) -> Iterator[None]:
-    """Say what it means where the first text fails in a multimodal model."""
+def _check_asked(name: str, split: Split | TensorGroup | None, quantise: Quantise | None, adapter: str | None) -> None:
+    rounds, adapts = None if quantise is None else f"model.quantise={quantise.value}", f"model.adapter={adapter}"
+    asked = ((rounds, "torchao", "quantise"), (None if adapter is None else adapts, "peft", "adapters"))
+    for key, package, extra in asked:
+        if key is not None and find_spec(package) is None:
+            raise RbpxError(f"{key} needs {package}, which is not installed: pip install 'rbpx[{extra}]'")
+    if rounds is not None and (is_gguf(name) or split is not None):
+        raise RbpxError(
+            f"{rounds} rounds safetensors on one device; drop it for {name}, or drop device=split or parallel="
+        )
+    if adapter is not None and split is not None:
+        raise RbpxError(f"{adapts} is put into a model on one device; drop device=split or parallel=")
+
+
+def _lengths(model: nn.Module, name: str, group: TensorGroup | None) -> Lengths:
+    """Which lengths a batch may mix; says what it means where the first text fails in a multimodal model."""
     try:
-        yield
+        return lengths_of(model, context_of(model), is_shared=group is not None)
     except RbpxError:
         raise
     except Exception as problem:  # each wants its images in its own way
@@ -221,6 +215,14 @@ def _text_alone(model: nn.Module, name: str) -> Iterator[None]:
             f"{name} is a multimodal model whose text part does not stand alone ({first_line(problem)}); measure a "
             "language model"
         ) from None
+
+
+def _head(model: nn.Module, name: str, dtype: str, group: TensorGroup | None) -> Head:
+    head = open_head(model, group)
+    if head.product is None and (dtype != "float32" or (group is not None and head.after == "unknown")):
+        what = "are not finite" if head.after == "not finite" else "change after its head as rbpx does not know"
+        raise RbpxError(f"the logits of {name} {what}; measure it with dtype=float32, and without parallel=")
+    return head
 
 
 @contextmanager

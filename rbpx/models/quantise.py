@@ -7,7 +7,6 @@ keep their precision. torchao computes the scales from the weights alone.
 import logging
 import math
 from collections.abc import Sequence
-from importlib.util import find_spec
 from typing import Any, Final
 
 import torch
@@ -26,27 +25,10 @@ RECIPE: Final = {  # part of the identity of a run
 }
 
 
-def is_installed() -> bool:
-    """Whether torchao is installed."""
-    return find_spec("torchao") is not None
-
-
 def silence() -> None:
     """Silence torchao's warnings about kernels for other GPUs; transformers imports it wherever installed."""
     for noisy in ("torchao", "torch.utils._pytree"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
-
-
-def check_installed(kind: Quantise) -> None:
-    """Check that torchao is installed.
-
-    Raises:
-        RbpxError: it is not.
-    """
-    if not is_installed():
-        raise RbpxError(
-            f"model.quantise={kind.value} needs torchao, which is not installed: pip install 'rbpx[quantise]'"
-        )
 
 
 def linear_layers(model: nn.Module, kind: Quantise, name: str) -> list[nn.Linear]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 
 from rbpx.config.options import Quantise
 from rbpx.errors import RbpxError
-from rbpx.models import adapter, quantise
+from rbpx.models import load
 from rbpx.models.load import load_model
 from tests.support.adapters import RANK, build_adapter, needs_peft, plain, tuned_by_peft
 from tests.support.checkpoints import TINY_TEXT
@@ -67,7 +68,7 @@ def test_in_16_bits_an_adapter_is_merged_to_their_rounding(
 
 
 @needs_peft
-@pytest.mark.skipif(not quantise.is_installed(), reason="torchao is not installed: pip install 'rbpx[quantise]'")
+@pytest.mark.skipif(find_spec("torchao") is None, reason="torchao is not installed: pip install 'rbpx[quantise]'")
 @pytest.mark.parametrize("kind", ["lora", "pissa"])
 def test_weights_are_rounded_below_an_adapter_that_keeps_its_own(
     kind: str, tiny_checkpoint: Callable[..., Path], tmp_path: Path
@@ -273,7 +274,7 @@ def test_a_wrong_request_is_one_line_and_measures_nothing(
 def test_without_peft_an_adapter_fails_in_one_line(
     tiny_checkpoint: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapter, "find_spec", lambda name: None)
+    monkeypatch.setattr(load, "find_spec", lambda name: None)
     folder = _folder(tmp_path / "tuned")
     assert "needs peft, which is not installed: pip install 'rbpx[adapters]'" in refusal(
         tiny_checkpoint("qwen2"), folder

@@ -1,6 +1,7 @@
 """GGUF files: read as what they are, known by their bytes, compared by their quantisation, refused in one line."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tests.support.commands import here
 from tests.support.gguf_files import build_llama, write_gguf
 from tests.support.stores import cell_records, manifests, run_folders
 
-needs_gguf = pytest.mark.skipif(not gguf.is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
+needs_gguf = pytest.mark.skipif(find_spec("gguf") is None, reason="gguf is not installed: pip install 'rbpx[gguf]'")
 CPU = torch.device("cpu")
 TEXT = "The letters are read twice: once by the one who writes them, 12 or  345 times."
 

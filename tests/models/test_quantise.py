@@ -1,6 +1,7 @@
 """Quantised weights: rounded as torchao says, the head and S untouched, and another run than without."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -8,14 +9,14 @@ import torch
 
 from rbpx.config.options import Quantise
 from rbpx.errors import RbpxError
-from rbpx.models import quantise
+from rbpx.models import load
 from rbpx.models.load import load_model
 from tests.support.commands import here
 from tests.support.stores import run_folders
 
 CPU = torch.device("cpu")
 has_torchao = pytest.mark.skipif(
-    not quantise.is_installed(), reason="torchao is not installed: pip install 'rbpx[quantise]'"
+    find_spec("torchao") is None, reason="torchao is not installed: pip install 'rbpx[quantise]'"
 )
 
 
@@ -64,7 +65,7 @@ def test_a_model_without_linear_layers_is_refused(tiny_checkpoint: Callable[...,
 def test_without_torchao_a_quantised_model_fails_in_one_line_and_stops_no_other(
     tmp_path: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quantise, "find_spec", lambda name: None)
+    monkeypatch.setattr(load, "find_spec", lambda name: None)
     store = tmp_path / "store"
     words = ("model=ladder", "size=3k", "dataset=pydoc", "limit=2", "--store", store)
     answer = here("measure", "-m", *words, "model.quantise=null,int8", cwd=cwd, check=1)

@@ -1,15 +1,12 @@
 """Adapters of tiny checkpoints, made and saved by peft itself, with random weights that move the logits."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rbpx.models import adapter
-
-needs_peft = pytest.mark.skipif(
-    not adapter.is_installed(), reason="peft is not installed: pip install 'rbpx[adapters]'"
-)
+needs_peft = pytest.mark.skipif(find_spec("peft") is None, reason="peft is not installed: pip install 'rbpx[adapters]'")
 _LAYERS = {"qwen2": ["q_proj", "down_proj"], "gpt2": ["c_attn", "mlp.c_proj"]}
 _EMBEDDING = {"qwen2": "embed_tokens", "gpt2": "wte"}
 RANK = 4

@@ -2,17 +2,17 @@
 
 import json
 import math
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rbpx.models import gguf
 from tests.support.commands import here
 from tests.support.gguf_files import build_llama, write_gguf
 from tests.support.stores import cell_records, columns_of, manifests
 
-needs_gguf = pytest.mark.skipif(not gguf.is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
+needs_gguf = pytest.mark.skipif(find_spec("gguf") is None, reason="gguf is not installed: pip install 'rbpx[gguf]'")
 
 
 @pytest.fixture(scope="module")

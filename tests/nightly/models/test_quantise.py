@@ -1,16 +1,16 @@
 """Quantised weights: rounded as torchao says, the head and S untouched, and another run than without."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from rbpx.models import quantise
 from tests.support.commands import here
 from tests.support.stores import manifests
 
 has_torchao = pytest.mark.skipif(
-    not quantise.is_installed(), reason="torchao is not installed: pip install 'rbpx[quantise]'"
+    find_spec("torchao") is None, reason="torchao is not installed: pip install 'rbpx[quantise]'"
 )
 
 

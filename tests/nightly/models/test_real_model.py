@@ -2,11 +2,11 @@
 
 import json
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from rbpx.models.gguf import is_installed
 from tests.support.commands import here
 from tests.support.real_model import PACKAGES, plain_logits, ranks_and_nats, real_model
 
@@ -30,7 +30,7 @@ _GEMMA3_IDS = [
 ]
 
 
-@pytest.mark.skipif(not is_installed(), reason="gguf is not installed: pip install 'rbpx[gguf]'")
+@pytest.mark.skipif(find_spec("gguf") is None, reason="gguf is not installed: pip install 'rbpx[gguf]'")
 @pytest.mark.parametrize(
     ("model", "text", "ids", "n_special", "kind", "n_all", "n_embedding"),
     [
