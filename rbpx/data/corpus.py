@@ -22,6 +22,7 @@ from rbpx.files.folders import files_of
 from rbpx.files.rows import format_of, read_rows, unpacked
 
 _ITEMS = "python_"  # prefix of the kinds of items that come with rbpx
+_TEXTS = RowChoice()
 
 # No library code: tests, IDLE, 2to3, build machinery, pydoc's data.
 _NOT_STDLIB = {
@@ -97,7 +98,7 @@ def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
     return [(f"{row.values['file']}:{row.values['line']}", row.values) for row in rows]
 
 
-def read_path(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
+def read_path(path: Path, wanted: RowChoice = _TEXTS) -> Source:
     """The texts of a file, or of each file of a folder or glob, with its name in there.
 
     A file that is one text has that name (letters/a.txt), its chunks NAME:LINE; rows and articles have NAME/ROW and
@@ -109,19 +110,17 @@ def read_path(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
     """
     files = files_of(path)
     if files is None:
-        return read_file(path, fields, wanted)
+        return read_file(path, wanted)
     named: list[tuple[str, Content]] = []
     for name, file in files:
-        is_text = format_of(file) is None and not (wanted and wanted.articles)
-        for own, content in read_file(file, fields, wanted):
+        is_text = format_of(file) is None and not wanted.articles
+        for own, content in read_file(file, wanted):
             named.append((name + own.removeprefix(file.name) if is_text else f"{name}/{own}", content))
     return named
 
 
-def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
+def read_file(path: Path, wanted: RowChoice = _TEXTS) -> Source:
     """The texts of a JSONL, CSV or Parquet file, by row number from 1; any other file is one text, or its articles.
-
-    The fields of a row are joined by newlines; `wanted` has further conditions on a row.
 
     Raises:
         AbsentTextError: the file is missing.
@@ -132,7 +131,6 @@ def read_file(path: Path, fields: Sequence[str], wanted: RowChoice | None = None
             f"dataset.path={path.absolute()} is not a file; give the path of a text, JSONL, CSV or Parquet file, of a "
             "folder of them, or a glob"
         )
-    wanted = wanted or RowChoice(tuple(fields))
     if format_of(path) is None:
         return _read_plain(path, wanted)
     rows = {str(row.number): row for row in read_rows(path, wanted.file_mib).rows}
@@ -156,18 +154,18 @@ def _read_plain(path: Path, wanted: RowChoice) -> Source:
     return list(texts(rows, replace(wanted, fields=("text",)), str(path)))
 
 
-def read_source(kind: str, path: Path | None, fields: Sequence[str], wanted: RowChoice | None = None) -> Source:
+def read_source(kind: str, path: Path | None, wanted: RowChoice = _TEXTS) -> Source:
     """All texts of a local dataset: of files where a path is given, else the built-in text of that kind."""
     if path is not None:
-        return read_path(path, fields, wanted)
+        return read_path(path, wanted)
     if kind == "file":
         raise RbpxError(
             "dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file, a folder of them, or a glob"
         )
     if kind.startswith(_ITEMS):
-        return list(texts(read_items(kind), wanted or RowChoice(("context",)), f"dataset {kind}"))
+        return list(texts(read_items(kind), wanted, f"dataset {kind}"))
     source = {"stdlib": read_stdlib, "pydoc": read_pydoc}[kind]()
-    if wanted is None or wanted.takes_every_row:
+    if wanted.takes_every_row:
         return source
     plain = ((name, {"text": text}) for name, text in source)
     return list(texts(plain, replace(wanted, fields=("text",)), f"dataset {kind}"))

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from rbpx.config.options import Draw
 from rbpx.config.text.dataset import DatasetConfig
-from rbpx.data.corpus import Document, draw, text_hash
+from rbpx.data.corpus import Document, documents_of, draw, drawn_rows, text_hash
 from rbpx.data.hub import TIMEOUT_S, HubFile, Needs, explained, gated, quiet
 from rbpx.data.parquet_parts import Tell, parts_bytes, read_parts
-from rbpx.data.texts import Content, Source, content_of, texts
+from rbpx.data.texts import texts
 from rbpx.errors import MeasureError, NotHereError, RbpxError, reason
 from rbpx.spelling import typed
 
@@ -149,8 +149,7 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None,
     rows = chain.from_iterable(
         ((f"{split}/{n}", row) for n, row in enumerate(builder.as_streaming_dataset(split=split))) for split in splits
     )
-    streamed = texts(_counted(rows, tell), dataset.row_choice(), place_of(dataset))
-    return draw(list(islice(streamed, limit) if dataset.draw is Draw.first else streamed), limit, seed)
+    return _drawn(_counted(rows, tell), dataset, limit, seed)
 
 
 def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | None) -> Sample:
@@ -168,10 +167,7 @@ def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | 
     commit = str(builder.hash)
     if dataset.revision not in (None, "main", commit):  # only the hub knows whether that is the cached one
         raise _undelivered(dataset, why)
-    if dataset.draw is not Draw.first:
-        return Sample(_draw_loaded(rows, dataset, limit, seed), commit)
-    all_texts = texts(_named(rows, dataset.split), dataset.row_choice(), place_of(dataset))
-    return Sample(draw(list(islice(all_texts, limit)), limit, seed), commit)
+    return Sample(_draw_loaded(rows, dataset, limit, seed), commit)
 
 
 def _counted(rows: Iterable[tuple[str, Any]], tell: Tell) -> Iterator[tuple[str, Any]]:
@@ -180,33 +176,18 @@ def _counted(rows: Iterable[tuple[str, Any]], tell: Tell) -> Iterator[tuple[str,
         tell(number, None, "rows")
 
 
-# ------------------------------------------------------------------------------------------------- the whole dataset
-
-
-class _Rows(Sequence[tuple[str, Content]]):
-    """A loaded dataset in which each row is one text or item, read only when drawn."""
-
-    def __init__(self, rows: Any, names: Sequence[str], dataset: DatasetConfig) -> None:
-        self._rows, self._names, self._dataset = rows, names, dataset
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        name = self._names[index]
-        return name, content_of(self._rows[index], self._dataset.row_choice(), name, place_of(self._dataset))
+def _drawn(rows: Iterable[tuple[str, Any]], dataset: DatasetConfig, limit: int, seed: int | None) -> list[Document]:
+    found = texts(rows, dataset.row_choice(), place_of(dataset))
+    return draw(list(islice(found, limit) if dataset.draw is Draw.first else found), limit, seed)
 
 
 def _draw_loaded(rows: Any, dataset: DatasetConfig, limit: int, seed: int | None) -> list[Document]:
-    wanted = dataset.row_choice()
-    if wanted.takes_every_row:
-        return draw(_Rows(rows, _names(rows, dataset.split), dataset), limit, seed)
-    source: Source = list(texts(_named(rows, dataset.split), wanted, place_of(dataset)))
-    return draw(source, limit, seed)
-
-
-def _named(rows: Any, split: str) -> Iterator[tuple[str, Any]]:
-    return zip(_names(rows, split), rows, strict=True)
+    """Draw from a loaded dataset; where each row is one text or item, drawn ones alone are read."""
+    wanted, names = dataset.row_choice(), _names(rows, dataset.split)
+    if dataset.draw is Draw.first or not wanted.takes_every_row:
+        return _drawn(zip(names, rows, strict=True), dataset, limit, seed)
+    chosen = ((names[at], rows[at]) for at in drawn_rows(len(rows), limit, seed))
+    return documents_of(list(texts(chosen, wanted, place_of(dataset))))
 
 
 def _names(rows: Any, split: str) -> list[str]:
@@ -214,9 +195,6 @@ def _names(rows: Any, split: str) -> list[str]:
     splits = split.split("+")
     lengths = [rows.info.splits[name].num_examples for name in splits] if len(splits) > 1 else [len(rows)]
     return [f"{name}/{n}" for name, length in zip(splits, lengths, strict=True) for n in range(length)]
-
-
-# ----------------------------------------------------------------------------------------------------------- failures
 
 
 def place_of(dataset: DatasetConfig, with_split: bool = True) -> str:

@@ -102,7 +102,7 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
     if dataset.hub is not None and dataset.kind != "hub":
         raise RbpxError(f"dataset.hub={dataset.hub} cannot be combined with dataset={dataset.name}; use dataset=hub")
     if path is not None or dataset.kind != "hub":
-        source = read_source(dataset.kind, path, dataset.fields, dataset.row_choice())
+        source = read_source(dataset.kind, path, dataset.row_choice())
         if not source:
             raise _empty(dataset, str(path))
         return Sample(draw(source, limit, seed), None, path is not None and folder_and_pattern(path) is not None)

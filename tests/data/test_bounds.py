@@ -42,7 +42,7 @@ def test_reading_stops_at_the_bound(name: str, tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(RbpxError) as caught:
-            read_file(path, ["text"], SMALL)
+            read_file(path, SMALL)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -56,20 +56,20 @@ def test_a_row_is_named_by_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"text": "a" * n}) + "\n" for n in (5, 2 * MIB, 5)))
     with pytest.raises(RbpxError, match=r"row 2 of .*a\.jsonl \(line 2\) holds more than 1 MiB"):
-        read_file(path, ["text"], SMALL)
+        read_file(path, SMALL)
 
 
 def test_what_is_just_within_the_bounds_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a" * MIB)
-    assert len(read_file(tmp_path / "a.txt", ["text"], SMALL)[0][1]) == MIB
+    assert len(read_file(tmp_path / "a.txt", SMALL)[0][1]) == MIB
     (tmp_path / "a.txt").write_text("a" * MIB + "b")
     with pytest.raises(RbpxError, match="more than 1 MiB"):
-        read_file(tmp_path / "a.txt", ["text"], SMALL)
+        read_file(tmp_path / "a.txt", SMALL)
 
 
 def test_a_large_book_is_read_where_its_lines_are_the_documents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(("a" * 99 + "\n") * 40_000)
-    lines = read_file(tmp_path / "a.txt", ["text"], RowChoice(row_mib=1, chunk=Chunk.line))
+    lines = read_file(tmp_path / "a.txt", RowChoice(row_mib=1, chunk=Chunk.line))
     assert len(lines) == 40_000
     with pytest.raises(RbpxError, match=r"row a\.txt:1 of .* holds more than 1 MiB"):
-        read_file(tmp_path / "a.txt", ["text"], RowChoice(row_mib=1, chunk=Chunk.paragraph))
+        read_file(tmp_path / "a.txt", RowChoice(row_mib=1, chunk=Chunk.paragraph))

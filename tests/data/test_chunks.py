@@ -13,7 +13,7 @@ TEXT = "\n  One line,\nand another.\n\n \t\nA paragraph.\n\n\nThe last\u2028one"
 
 
 def cut(path: Path, chunk: str, **rules: object) -> list[tuple[str, str]]:
-    return list(read_file(path, ["text"], RowChoice(chunk=Chunk(chunk), **rules)))  # type: ignore[arg-type]
+    return list(read_file(path, RowChoice(chunk=Chunk(chunk), **rules)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

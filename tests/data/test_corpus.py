@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import Document, draw, read_file, read_pydoc, read_source, read_stdlib, text_hash
 from rbpx.errors import RbpxError
 
@@ -57,18 +58,18 @@ WRITERS = {
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_kind_of_file_gives_the_same_records_numbered_from_one(name: str, tmp_path: Path) -> None:
     WRITERS[name](tmp_path / name)
-    assert list(read_file(tmp_path / name, ["text"])) == TEXTS
+    assert list(read_file(tmp_path / name)) == TEXTS
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_fields_are_joined_by_newlines_in_the_order_asked(name: str, tmp_path: Path) -> None:
     WRITERS[name](tmp_path / name)
-    assert list(read_file(tmp_path / name, ["more", "text"]))[2] == ("3", '3\nthree "quoted", and a comma')
+    assert list(read_file(tmp_path / name, RowChoice(("more", "text"))))[2] == ("3", '3\nthree "quoted", and a comma')
 
 
 def test_humaneval_is_read_as_it_is_published(shared_data: Path) -> None:
     path = shared_data / "data" / "HumanEval.jsonl.gz"
-    texts = read_file(path, ["prompt", "canonical_solution"])
+    texts = read_file(path, RowChoice(("prompt", "canonical_solution")))
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         published = [json.loads(line) for line in lines]
     assert len(texts) == len(published) == 164
@@ -78,28 +79,28 @@ def test_humaneval_is_read_as_it_is_published(shared_data: Path) -> None:
 def test_an_unicode_line_separator_inside_a_text_starts_no_new_row(tmp_path: Path) -> None:
     text = "one\u2028line\x85only"
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": text}, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert list(read_file(tmp_path / "a.jsonl", ["text"])) == [("1", text)]
+    assert list(read_file(tmp_path / "a.jsonl")) == [("1", text)]
 
 
 def test_a_csv_keeps_quoted_newlines_of_either_kind(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'id,text\r\n1,"first\nsecond\r\nthird"\r\n2,"say ""yes"""\r\n')
-    assert list(read_file(tmp_path / "a.csv", ["text"])) == [("1", "first\nsecond\r\nthird"), ("2", 'say "yes"')]
+    assert list(read_file(tmp_path / "a.csv")) == [("1", "first\nsecond\r\nthird"), ("2", 'say "yes"')]
 
 
 def test_a_csv_field_may_be_longer_than_the_128_kib_of_the_csv_module(tmp_path: Path) -> None:
     long = "word " * 40_000
     write_csv(tmp_path / "a.csv", [{"text": long}, {"text": "short"}])
-    assert list(read_file(tmp_path / "a.csv", ["text"])) == [("1", long), ("2", "short")]
+    assert list(read_file(tmp_path / "a.csv")) == [("1", long), ("2", "short")]
 
 
 def test_a_csv_saved_by_a_spreadsheet_begins_with_a_byte_order_mark_that_is_no_text(tmp_path: Path) -> None:
     write_csv(tmp_path / "a.csv", RECORDS, encoding="utf-8-sig")
-    assert list(read_file(tmp_path / "a.csv", ["text"])) == TEXTS
+    assert list(read_file(tmp_path / "a.csv")) == TEXTS
 
 
 def test_a_single_json_object_is_one_document(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(RECORDS[0]))
-    assert list(read_file(tmp_path / "a.json", ["text"])) == [("1", "one")]
+    assert list(read_file(tmp_path / "a.json")) == [("1", "one")]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "README", "thesis.tex", "a.txt.gz"])
@@ -107,7 +108,7 @@ def test_any_other_file_is_one_text_to_the_last_byte(name: str, tmp_path: Path) 
     text = " Grüße\r\n\r\n東京 {not: json}\n"
     raw = text.encode()
     (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-    assert list(read_file(tmp_path / name, ["text"])) == [(name, text)]
+    assert list(read_file(tmp_path / name)) == [(name, text)]
 
 
 # --------------------------------------------------------------------------------------------------- what is wrong
@@ -115,7 +116,7 @@ def test_any_other_file_is_one_text_to_the_last_byte(name: str, tmp_path: Path) 
 
 def complaint(path: Path, fields: list[str] | None = None) -> str:
     with pytest.raises(RbpxError) as caught:
-        read_file(path, fields or ["text"])
+        read_file(path, RowChoice(tuple(fields or ["text"])))
     line = str(caught.value)
     assert "\n" not in line, "an error is one line"
     assert str(path) in line, "an error says which file"
@@ -308,8 +309,8 @@ def test_pydoc_gives_the_topics_that_help_prints() -> None:
 
 def test_a_path_stands_in_for_the_built_in_text(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("mine")
-    assert list(read_source("stdlib", tmp_path / "a.txt", ["text"])) == [("a.txt", "mine")]
-    assert list(read_source("pydoc", None, ["text"])) == list(read_pydoc())
+    assert list(read_source("stdlib", tmp_path / "a.txt")) == [("a.txt", "mine")]
+    assert list(read_source("pydoc", None)) == list(read_pydoc())
 
 
 # ------------------------------------------------------------------------------------------------------- the draw

@@ -297,7 +297,7 @@ def test_masked_rows_take_part_in_no_rank_and_no_probability(
     here("measure", *words, "protocol.padding=masked", cwd=cwd, check=0)
     special = set(tokenizer.all_special_ids)
     expected: list[tuple[Any, ...]] = []
-    for d, document in enumerate(draw(read_file(tiny_jsonl, ["text"]), 1000, 42)):
+    for d, document in enumerate(draw(read_file(tiny_jsonl), 1000, 42)):
         ids = tokenizer(document.text)["input_ids"][:CONTEXT]
         with torch.no_grad():
             logits = model(torch.tensor([ids])).logits[0, :, :n_ids].tolist()

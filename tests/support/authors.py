@@ -109,7 +109,7 @@ def check_padding_inside(folder: Path, texts: Sequence[str], place: Path, cwd: P
     """Behind a pad id inside a text the authors' ranks are others, and how many these are is said."""
     inside = f"{TINY_TEXT[3]}<pad>{TINY_TEXT[0]}<|endoftext|>{TINY_TEXT[7]}"
     path = write_jsonl(place / "texts.jsonl", *texts, inside)
-    drawn = [document.text for document in draw(read_file(path, ["text"]), 1000, 42)]
+    drawn = [document.text for document in draw(read_file(path), 1000, 42)]
     theirs = check_against_the_authors(folder, ["dataset=file", f"dataset.path={path}"], drawn, place / "s", cwd)
     differ = [row[3] != ours[3] + 1 for row, ours in zip(theirs.rows, rows_of(place / "s"), strict=True)]
     assert sum(differ) > sum(theirs.behind) / 10 > 0
