@@ -27,8 +27,8 @@ from rbpx.measure.results import Failure, Measured, not_measured, told
 from rbpx.measure.shards import places_of
 from rbpx.models.folder import local_folder
 from rbpx.models.hub import fetch, needed_files
-from rbpx.store.cell_states import CellState, State, cell_states
-from rbpx.store.store import Record, Store
+from rbpx.store.cell_states import cell_states
+from rbpx.store.store import Record
 
 _AT_ONCE: Final = 8  # repositories in parallel
 
@@ -213,8 +213,8 @@ def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Hashable, Nee
     """Find what the cells at some places of a grid need, as far as this machine knows."""
     request = grid.request.but(shard=None)
     try:
-        store = Store(request.store)
-        cells = grid_here(request).cells
+        here = grid_here(request)
+        store = here.store
         assert request.dataset is not None, "a grid has a dataset"
         for dataset, limit, seed, held in draws_from_hub(request.dataset, request.limit, request.seed, store):
             place = "dataset", str(dataset.hub), str(dataset.revision or "")
@@ -222,9 +222,10 @@ def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Hashable, Nee
             keep = partial(keep_sample, dataset, limit, seed, store, tell_loading)
             text = Needed(place, ask, keep, held is not None, None if held is None else held.commit)
             grid.texts.append(known.setdefault((repr(dataset), limit, seed, store.root), text))
-        for at, state in enumerate(cell_states(cells, store)):
+        for at, state in enumerate(cell_states(here.cells, store)):
             if places is None or at in places:
-                grid.cells[state.cell] = None if _is_done(state, request, store) else _model_of(state.cell, known)
+                is_done = state.run_id is not None and here.holds(state.run_id)
+                grid.cells[state.cell] = None if is_done else _model_of(state.cell, known)
     except RbpxError as problem:
         grid.problem = problem
 
@@ -239,10 +240,3 @@ def _model_of(cell: Cell, known: dict[Hashable, Needed]) -> Needed | RbpxError |
     asked = cell.model, cell.revision, cell.pickled, cell.engine is None  # an inference server has its own weights
     place = "model", cell.model, cell.revision or ""
     return known.setdefault(asked, Needed(place, partial(needed_files, *asked), partial(fetch, *asked)))
-
-
-def _is_done(state: CellState, request: GridKeys, store: Store) -> bool:
-    """Whether a cell is measured, with its best tokens where they are requested."""
-    if state.state is not State.done or state.run_id is None:
-        return False
-    return not request.best or store.file("best", state.run_id).is_file()

@@ -32,6 +32,10 @@ class Grid:
     cells: list[Cell]
     sample: Sample | None
 
+    def holds(self, run_id: str) -> bool:
+        """Whether a run in the store has its best tokens too where the request asks for them."""
+        return not self.request.best or self.store.file("best", run_id).is_file()
+
 
 def open_grid(request: GridKeys, draw: Callable[[Store], Sample | None]) -> Grid:
     """The grid of a request with the documents that `draw` finds for a store.

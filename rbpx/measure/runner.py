@@ -54,6 +54,11 @@ class _Measuring:
     new: list[Record] = field(default_factory=list)  # of the cells that were measured now
 
     @property
+    def place(self) -> tuple[Device, int | None]:
+        """The device, and the number of processes that share a model; None for all of the launch."""
+        return self.grid.request.device, self.grid.request.parallel.n_processes()
+
+    @property
     def result(self) -> Measured:
         """What has been done."""
         return Measured(self.grid.request, tuple(self.cell_keys), tuple(self.failures), len(self.new))
@@ -70,7 +75,7 @@ def measure_grids(
     opened = _open(requests, quiet)
     ready = [each for each in opened if isinstance(each, _Measuring)]
     stopped: dict[_Measuring, Measured] = {}
-    for (device, tensor), on_device in groupby(ready, key=lambda each: _placed(each.grid.request)):
+    for (device, tensor), on_device in groupby(ready, key=lambda each: each.place):
         together = list(on_device)
         try:
             _measure_on(device, tensor, together, number, n_jobs, quiet)
@@ -88,8 +93,12 @@ def measure_grids(
 def _open(requests: Sequence[GridKeys], quiet: bool) -> list[_Measuring | Measured]:
     """The grid of each request, limited to its shard; or the result of one that is wrong or has no cell there."""
     opened: list[_Measuring | Measured] = []
+    parts: Sequence[frozenset[int] | None] = [None] * len(requests)
     try:
-        parts = _places_of(requests)
+        if any(request.shard is not None for request in requests):
+            from rbpx.measure.shards import places_of  # which needs torch
+
+            parts = places_of(requests)
     except RbpxError as problem:
         return [not_measured(request, problem) for request in requests]
     for request, places in zip(requests, parts, strict=True):
@@ -105,14 +114,6 @@ def _open(requests: Sequence[GridKeys], quiet: bool) -> list[_Measuring | Measur
         cells = [cell for at, cell in enumerate(grid.cells) if places is None or at in places]
         opened.append(_Measuring(replace(grid, cells=cells), grid.sample))
     return opened
-
-
-def _places_of(requests: Sequence[GridKeys]) -> list[frozenset[int] | None]:
-    if all(request.shard is None for request in requests):
-        return [None] * len(requests)
-    from rbpx.measure.shards import places_of  # which needs torch
-
-    return places_of(requests)
 
 
 def draw_sample(request: GridKeys, store: Store, quiet: bool = False) -> Sample:
@@ -132,23 +133,25 @@ def _tell_loading(what: str, quiet: bool) -> Tell:
     return tell_loading(what, quiet=quiet or not is_main_process())
 
 
-def _placed(request: GridKeys) -> tuple[Device, int | None]:
-    """The device of a request, and the number of processes that share a model; None for all of the launch."""
-    return request.device, request.parallel.n_processes()
-
-
 def _measure_on(
     device: Device, tensor: int | None, grids: Sequence[_Measuring], number: int, n_jobs: int | None, quiet: bool
 ) -> None:
     """Measure the missing cells model by model; record the failure of a cell and go on."""
     for engine in (grid.grid.request.engine for grid in grids if grid.grid.request.engine is not None):
         refuse_launched(engine)
-    processes = _init_process_group(device, tensor) if _is_launched() else None
+
+    @cache
+    def joined() -> ProcessGroup:
+        from rbpx.measure.distributed import init_process_group  # imports torch, for cells that are missing
+
+        return init_process_group(device.value, tensor)
+
     missing: list[tuple[_Measuring, Cell]] = []
     for each in grids:
-        stored = [cell.key for cell in each.grid.cells if _is_stored(cell, each.grid)]
-        if processes is not None:
-            stored = processes.broadcast(stored)  # else some would wait for cells that others skip
+        records = [record for cell in each.grid.cells if (record := each.grid.store.cell(cell.key)) is not None]
+        stored = [record["cell_key"] for record in records if each.grid.holds(record["run_id"])]
+        if _is_launched():
+            stored = joined().broadcast(stored)  # else some would wait for cells that others skip
         each.cell_keys.extend(stored)
         if is_main_process():
             _note_training(each.grid, stored)
@@ -159,7 +162,7 @@ def _measure_on(
         logging.getLogger(__name__).warning(_LONE)
     from rbpx.display.progress import GridProgress
 
-    processes = processes or _init_process_group(device, tensor)
+    processes = joined()
     for store in {each.grid.store.root: each.grid.store for each, _ in missing}.values():
         store.prepare()
     if processes.is_main and processes.device.type == "cuda" and any(cell.dtype == "float32" for _, cell in missing):
@@ -188,14 +191,6 @@ def refuse_launched(engine: EngineConfig) -> None:
         raise RbpxError(f"engine={engine.name} divides its work itself; start one process, without a launcher")
 
 
-def _is_stored(cell: Cell, grid: Grid) -> bool:
-    """Whether the store holds the run of a cell, and its best tokens if the request asks for them."""
-    record = grid.store.cell(cell.key)
-    if record is None or not grid.request.best:
-        return record is not None
-    return grid.store.file("best", record["run_id"]).is_file()
-
-
 def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:
     """Add newly known training facts of models measured before to their records; known values stay."""
     for cell in grid.cells:
@@ -203,13 +198,6 @@ def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:
         news = {} if record is None else {n: v for n, v in cell.training.known().items() if record.get(n) != v}
         if record is not None and news:
             grid.store.write_record("cells", cell.key, record | news)
-
-
-def _init_process_group(device: Device, tensor: int | None) -> ProcessGroup:
-    """Join the process group; imports torch, so it is called only if a cell is missing."""
-    from rbpx.measure.distributed import init_process_group
-
-    return init_process_group(device.value, tensor)
 
 
 def _by_model(missing: Sequence[tuple[_Measuring, Cell]]) -> list[list[tuple[_Measuring, Cell]]]:

@@ -100,22 +100,16 @@ def declared_architecture(model: str, shape: dict[str, Any], pickled: bool = Fal
 
 def _architecture(shape: dict[str, Any], folder: Path | None) -> Architecture | None:
     if shape:
-        return _of_family(json.dumps(shape))
+        return _read(json.dumps(shape), 0)
     if folder is None:
         return None
-    return _of_folder(folder, (folder if is_gguf(folder) else folder / "config.json").stat().st_mtime_ns)
+    return _read(folder, (folder if is_gguf(folder) else folder / "config.json").stat().st_mtime_ns)
 
 
 @cache
-def _of_family(shape: str) -> Architecture | None:
-    """The architecture of a size of a known family, cached for all jobs of a sweep."""
-    return read_architecture(json.loads(shape))
-
-
-@cache
-def _of_folder(folder: Path, written_ns: int) -> Architecture | None:
-    """The architecture of a folder, cached for all jobs of a sweep until its configuration changes."""
-    return read_architecture(folder)
+def _read(source: str | Path, written_ns: int) -> Architecture | None:
+    """`read_architecture`, cached for all jobs of a sweep until a folder's configuration changes."""
+    return read_architecture(json.loads(source) if isinstance(source, str) else source)
 
 
 def _in_cache(model: str, revision: str | None) -> Path | None:

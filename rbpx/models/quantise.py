@@ -52,22 +52,18 @@ def round_weights(layers: Sequence[nn.Linear], kind: Quantise) -> None:
 
     A scale is shared by as many weights as `RECIPE` says, or the largest part of that number that divides a layer.
     """
-    for layer in layers:
-        _round(layer, kind)
-
-
-def _round(layer: nn.Linear, kind: Quantise) -> None:
     from torchao.quantization import Int8WeightOnlyConfig, IntxWeightOnlyConfig, PerGroup, quantize_, to_nf4
 
-    if kind is Quantise.nf4:
-        block = math.gcd(layer.weight.numel(), _BLOCK)
-        scales = math.gcd(layer.weight.numel() // block, _SCALES)
-        layer.weight = nn.Parameter(to_nf4(layer.weight.detach(), block, scales), requires_grad=False)
-        return
-    group = PerGroup(math.gcd(layer.in_features, _GROUP))
-    config: Any = (
-        Int8WeightOnlyConfig()
-        if kind is Quantise.int8
-        else IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=group)  # type: ignore[attr-defined]
-    )
-    quantize_(layer, config)
+    for layer in layers:
+        if kind is Quantise.nf4:
+            block = math.gcd(layer.weight.numel(), _BLOCK)
+            scales = math.gcd(layer.weight.numel() // block, _SCALES)
+            layer.weight = nn.Parameter(to_nf4(layer.weight.detach(), block, scales), requires_grad=False)
+            continue
+        group = PerGroup(math.gcd(layer.in_features, _GROUP))
+        config: Any = (
+            Int8WeightOnlyConfig()
+            if kind is Quantise.int8
+            else IntxWeightOnlyConfig(weight_dtype=torch.int4, granularity=group)  # type: ignore[attr-defined]
+        )
+        quantize_(layer, config)

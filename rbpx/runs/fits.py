@@ -146,12 +146,7 @@ def pinning(method: Method, pins: Priors) -> Method:
 
 def doubted(group: Group, law: Law) -> Law:
     """Add the warnings about the runs and documents of its group to the reasons of a law."""
-    return replace(law, fit=_with_more(of_dependent_documents(group, law.fit), group.doubts))
-
-
-def of_dependent_documents(group: Group, fit: PowerLaw) -> PowerLaw:
-    """Add the warning where the documents depend on each other more than the interval of a fit allows for."""
-    return _with_more(fit, document_doubts(group, fit))
+    return replace(law, fit=_with_more(law.fit, [*document_doubts(group, law.fit), *group.doubts]))
 
 
 def document_doubts(group: Group, fit: PowerLaw) -> list[Status]:
@@ -187,8 +182,9 @@ def power_law_of(group: Group, points: Points) -> PowerLaw:
 
 
 def with_document_doubts(group: Group, fit: PowerLaw) -> PowerLaw:
-    """Apply `of_one_document` and `of_dependent_documents` to a fit."""
-    return of_dependent_documents(group, of_one_document(group, fit))
+    """Apply `of_one_document`, and add the warning of `document_doubts`."""
+    fit = of_one_document(group, fit)
+    return _with_more(fit, document_doubts(group, fit))
 
 
 def alike(rows: Sequence[Record]) -> list[Record]:
@@ -236,9 +232,10 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
     apart += [] if group.axis is Axis.S else [group.axis.value]
     by = group.first.size_by
     apart += [] if by is SizeBy.total else [f"size_by={by.value}"]
-    apart += [{name: [pin["value"], pin["sd"]] for name, pin in pins.items()}] if (pins := _pins_of(more)) else []
     params = more.get("params") or {}
-    apart += [name for name in ("frontier",) if params.get(name)]
+    pins = {name: [pin["value"], pin["sd"]] for name, pin in (params.get("pins") or {}).items()}
+    apart += [pins] if pins else []
+    apart += ["frontier"] if params.get("frontier") else []
     apart += [{name: params[name]} for name in ("over", "weights") if name in params]
     values: Record = {
         **names,
@@ -254,10 +251,6 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
     if by is not SizeBy.total:
         values["params"] = (values.get("params") or {}) | {"size_by": by.value}
     return {name: values.get(name) for name in FITS.names}
-
-
-def _pins_of(record: Record) -> dict[str, Record]:
-    return (record.get("params") or {}).get("pins") or {}
 
 
 def rank_fit_record(run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:

@@ -24,7 +24,7 @@ from rbpx.laws.prediction.verdict import with_exponent_statuses
 from rbpx.questions.outcomes import OutcomesKeys
 from rbpx.questions.outcomes.learners import sequences
 from rbpx.runs.documents import text_ranks
-from rbpx.runs.fits import of_dependent_documents, of_one_document, record_of
+from rbpx.runs.fits import of_one_document, record_of, with_document_doubts
 from rbpx.runs.group import Group
 from rbpx.status import Status
 from rbpx.store.store import Record
@@ -68,7 +68,7 @@ def counts_of(
         replicates = None if len(y_BM) == 1 else Replicates.of(y_BM[1:], group.n_effective)
         law = with_exponent_statuses(of_one_document(group, fit_power_law(S, y_BM[0], replicates)))
         rbp = dict(zip(S, np.exp(-y_BM[0]).tolist(), strict=True))
-        tokens = TrueValues(rbp, of_dependent_documents(group, law), None if replicates is None else alpha_B)
+        tokens = TrueValues(rbp, with_document_doubts(group, law), None if replicates is None else alpha_B)
         at = [with_1.index(length) for length in lengths]
         yield k, _outcomes(S, lengths, total_4BML[..., at], group.n_effective), tokens
 

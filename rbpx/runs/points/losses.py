@@ -1,5 +1,6 @@
 """Computes the points of loss to loss: a quantity of models on one text against one on another."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -125,15 +126,13 @@ def loss_pairs(connection: duckdb.DuckDBPyConnection, group: Group, request: Law
     beside = Group((*group.others, *group.alone), group.ties)
     beside = with_documents(connection, beside, tests_order=False)
     here = Group(group.runs, group.ties, documents=group.documents)
-    k_grid: list[int] = []
-    if group.is_measured:
-        k_grid = request.k.grid(min(here.vocab_size, beside.vocab_size), DEFAULT_K)
+    k_grid = request.k.grid(min(here.vocab_size, beside.vocab_size), DEFAULT_K) if group.is_measured else []
     request = request.but(resamples=1)  # values only: a calibration has its interval from the scatter of models
-    evidence = weigh_group(connection, here, request, k_grid, chosen)
-    y = size_points(here, evidence, request, k_grid, chosen)
-    named = {group.on.law}
-    evidence = weigh_group(connection, beside, request, k_grid, named)
-    x_at = {points.k: points for points in size_points(beside, evidence, request, k_grid, named)}
+    y, x = (
+        size_points(of, weigh_group(connection, of, request, k_grid, laws), request, k_grid, laws)
+        for of, laws in ((here, chosen), (beside, {group.on.law}))
+    )
+    x_at = {points.k: points for points in x}
     found = []
     for points in y:
         if not request.laws.by_name and points.doubt is Status.not_known:
@@ -149,36 +148,28 @@ def _pairs(group: Group, y: Points, x: Points) -> Pairs:
     is_share = y.law == "accuracy"
     guessed = chance_of(group.first.dataset, None) if is_share else None
     chance = (guessed or 0.0) if is_share else None
-    x_at, y_at = ({id(run): at for at, run in enumerate(of.runs)} for of in (x, y))
-
-    def known(of: Points, at: int | None) -> bool:
-        return at is not None and bool(np.isfinite(of.y_N[at]) and of.y_N[at] > 0)
-
-    paired = [
-        (y_at[id(run)], x_at[id(other)], run)
+    x_of, y_of = (
+        {id(run): y for run, y in zip(of.runs, of.y_N.tolist(), strict=True) if 0 < y < math.inf} for of in (x, y)
+    )
+    known = [
+        (run, x_of[id(other)], y_of[id(run)])
         for run, other in zip(group.runs, group.others, strict=True)
-        if known(y, y_at.get(id(run))) and known(x, x_at.get(id(other)))
+        if id(run) in y_of and id(other) in x_of
     ]
-    both = [each for each in paired if chance is None or y.y_N[each[0]] < 1 - chance]
-    of_y, of_x = [at for at, _, _ in both], [at for _, at, _ in both]
-    members = tuple(run for _, _, run in both)
-    alone = [run for run in group.alone if known(x, x_at.get(id(run)))]
+    both = [each for each in known if chance is None or each[2] < 1 - chance]
+    alone = [run for run in group.alone if id(run) in x_of]
     return Pairs(
         law=y.law,
         k=y.k,
         x_k=x.k,
         x_title=f"{law_title(group.on.law, x.k)} on {group.on.dataset}",
-        members=members,
-        x_N=x.y_N[of_x],
-        y_N=y.y_N[of_y],
+        members=tuple(run for run, *_ in both),
+        x_N=np.array([of for _, of, _ in both], np.float64),
+        y_N=np.array([of for *_, of in both], np.float64),
         alone=tuple(alone),
-        x_A=np.array([x.y_N[x_at[id(run)]] for run in alone], np.float64),
+        x_A=np.array([x_of[id(run)] for run in alone], np.float64),
         doubts=(*(each for each in (y.doubt, x.doubt) if each is not None), *group.doubts),
         chance=chance,
         is_chance_known=guessed is not None or not is_share,
-        at_chance=tuple(
-            (family_of(run), float(x.y_N[at_x]), float(y.y_N[at_y]))
-            for at_y, at_x, run in paired
-            if chance is not None and y.y_N[at_y] >= 1 - chance
-        ),
+        at_chance=tuple((family_of(run), *of) for run, *of in known if chance is not None and of[1] >= 1 - chance),
     )

@@ -108,23 +108,16 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Task
     return TaskValues(group, chance, success_R, n_items, tuple(features))
 
 
-def _tokens(answers: Answers) -> Floats:
-    return np.array([len(ranks) for ranks in answers.ranks], np.float64)
-
-
-def _hits(answers: Answers, k: int) -> Floats:
-    return np.array([np.count_nonzero(ranks <= k) for ranks in answers.ranks], np.float64)
-
-
 def _feature(name: str, answers: Answers, weights_BI: Floats, k: int) -> Floats:
     """A feature of all items and of each replicate, [B]: a ratio of sums over items; shares as -ln share."""
-    nats_I, n_I = answers.nats_I, _tokens(answers)
+    nats_I, n_I = answers.nats_I, np.array([len(ranks) for ranks in answers.ranks], np.float64)
     if name == "error_entropy":
         return _error_entropy(answers, weights_BI)
     if name in ("cross_entropy", "bits_per_byte"):
         above_I, below_I = (nats_I, n_I) if name == "cross_entropy" else (nats_I / math.log(2), answers.bytes_I)
         return np.asarray((weights_BI @ above_I) / (weights_BI @ below_I))
-    hits_I, one_I = _hits(answers, k), np.ones(len(n_I))
+    hits_I = np.array([np.count_nonzero(ranks <= k) for ranks in answers.ranks], np.float64)
+    one_I = np.ones(len(n_I))
     above_I, below_I = {
         "rbp": (hits_I, n_I),
         "exact_match": ((hits_I == n_I).astype(np.float64), one_I),
