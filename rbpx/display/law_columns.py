@@ -1,9 +1,9 @@
 """Columns of fitted power laws, over rows of `fits`, for the tables of many questions."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from rbpx.display.table import Column, Row, Table, interval, table_of, value_of
+from rbpx.display.table import Column, Row, Table, interval, table_of
 from rbpx.display.vocabulary import decimals, in_digits, percent, whole
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
@@ -19,19 +19,25 @@ def _power(value: float) -> str:
 
 
 POINTS: Final = (Column("points", "n_points", whole), Column("over {x}", "{x}_from {x}_to", _power))
-"""The number of points of a law, the first and the last; a record has them by `with_reach`."""
+"""The number of points of a law, the first and the last; a record has them by `law_row`."""
 BACKTEST: Final = Column("backtest", "backtest_error", percent, "error of the largest {x}, predicted from the others")
 
 
-def with_reach(row: Row, axis: Axis) -> dict[str, Any]:
-    """Returns the record of a law with its first and last point."""
-    S = value_of(row, "S")
-    return {**row, f"{axis.value}_from": min(S) if S else None, f"{axis.value}_to": max(S) if S else None}
+def with_params(row: Row) -> Row:
+    """Returns a row with its params as columns behind its own."""
+    return {**(row.get("params") or {}), **row}
+
+
+def law_row(fit: Row, axis: Axis) -> Row:
+    """Returns a row of `fits` as tables have it: with its params as columns, and its first and last point."""
+    row = with_params(fit)
+    S = row.get("S")
+    return row | {f"{axis.value}_from": min(S) if S else None, f"{axis.value}_to": max(S) if S else None}
 
 
 def estimate_in(row: Row, key: str) -> Estimate:
     """Returns a number of a record with its interval."""
-    return Estimate(*(value_of(row, f"{key}{end}") for end in ("", "_lo", "_hi")))
+    return Estimate(*(row.get(f"{key}{end}") for end in ("", "_lo", "_hi")))
 
 
 def paired_table(

@@ -17,14 +17,9 @@ Row = dict[str, Any]
 Format = Callable[[Any], str] | str
 
 
-def value_of(row: Row, key: str) -> Any:
-    """Returns a value of a record by its key, also from the params of a law."""
-    return row[key] if key in row else (row.get("params") or {}).get(key)
-
-
 def statuses_of(row: Row) -> list[Status]:
     """Returns every status that a record has: its reasons, or else its status."""
-    return [Status(each) for each in value_of(row, "reasons") or [value_of(row, "status") or Status.ok]]
+    return [Status(each) for each in row.get("reasons") or [row.get("status") or Status.ok]]
 
 
 def label(status: str) -> str:
@@ -71,11 +66,11 @@ class Column(NamedTuple):
 
     def values(self, row: Row) -> list[Any]:
         """Returns its values for programs; None if unknown."""
-        return [statuses_of(row)[0].value] if self.format is label else [value_of(row, key) for key in self.keys]
+        return [statuses_of(row)[0].value] if self.format is label else [*map(row.get, self.keys)]
 
     def text(self, row: Row, between: str = " to ") -> str:
         """Returns its text, with `between` between the ends of an interval; a dash if unknown."""
-        values = self.values(row) if self.is_interval or self.format is label else [value_of(row, self.key.split()[0])]
+        values = self.values(row) if self.is_interval or self.format is label else [row.get(self.key.split()[0])]
         texts = [self._written(value) for value in values]
         return UNKNOWN if {*texts} == {UNKNOWN} else between.join(texts)
 

@@ -1,7 +1,7 @@
 """Renders results on a terminal, as sections of a page, and as rows for programs."""
 
 import fnmatch
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -192,30 +192,20 @@ def detailed_rows(results: Sequence[Result]) -> list[Record]:
 
 
 def plain_rows(name: str, results: Sequence[Result]) -> list[Record]:
-    """Returns the rows of results with the question's plain columns, at full precision; also those in `params`."""
+    """Returns the rows of results with the question's plain columns, at full precision."""
     described = analysis(name)
-    kept = [
-        row for result in results for row in result.rows if not described.kinds or row.get("kind") in described.kinds
-    ]
-    rows = [{**dict(_leaves(row.get("params"))), **{k: of for k, of in row.items() if of is not None}} for row in kept]
-    every = dict.fromkeys(
-        key for row in kept for key, value in row.items() if not isinstance(value, dict | list | tuple)
+    every = (row for result in results for row in result.plain or result.rows)
+    rows = [row for row in every if not described.kinds or row.get("kind") in described.kinds]
+    known = dict.fromkeys(
+        key for row in rows for key, value in row.items() if not isinstance(value, dict | list | tuple)
     )
-    columns = [key for each in described.plain or every for key in (fnmatch.filter(every, each) or [each])]
+    columns = [key for each in described.plain or known for key in (fnmatch.filter(known, each) or [each])]
     return [{key: plain(row.get(key)) for key in columns} for row in rows]
 
 
 def with_status_label(row: Record) -> Record:
     """Adds the label of its status to a row."""
     return row | {"status_word": Status(row["status"]).label} if row.get("status") in list(Status) else row
-
-
-def _leaves(value: object) -> Iterator[tuple[str, object]]:
-    """The values that are no collections, each with its key; outer ones last, so that they stand for inner ones."""
-    items = value.items() if isinstance(value, dict) else ()
-    for _, each in items:
-        yield from _leaves(each)
-    yield from ((key, each) for key, each in items if not isinstance(each, dict | list | tuple))
 
 
 def print_results(name: str, results: Sequence[Result], request: Printed) -> None:

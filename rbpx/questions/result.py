@@ -29,6 +29,7 @@ class Result:
         groups: the groups of runs; none for a file.
         rows: the answer.
         beside: rows that `--details` prints too, such as those of single forms where an average over them answers.
+        plain: the answer with all plain columns of the question, where the rows have some of them in `params`.
         tables: tables of the rows.
         sentences: the answer in words.
         figures: draws the figures.
@@ -52,6 +53,7 @@ class Result:
     texts: Sequence[Passage] = ()
     then: Callable[[Store], object] | None = None
     beside: Sequence[Record] = ()
+    plain: Sequence[Record] = ()
 
     @property
     def fit_ids(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pickle
 
-from rbpx.display.table import STATUS, Column, Table, interval
+from rbpx.display.table import STATUS, Column, Table, interval, table_of
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
@@ -11,7 +11,7 @@ LAWS = Table(
 )
 ROWS = [
     {"title": "one", "law": 1, "alpha": 0.125, "alpha_lo": 0.1, "alpha_hi": None, "D_to": 1000.0, "status": "ok"},
-    {"title": "two", "law": 2, "alpha": None, "params": {"reasons": ["bends", "mixed"]}},
+    {"title": "two", "law": 2, "alpha": None, "reasons": ["bends", "mixed"]},
 ]
 
 
@@ -37,3 +37,8 @@ def test_records_have_the_keys_of_the_columns_and_doubts_name_the_rows() -> None
     ]
     assert table.doubts() == {Status.bends: ["two"], Status.mixed: ["two"]}
     assert table.shown_doubts() == {Status.bends}
+
+
+def test_a_table_shows_what_a_row_says_itself_and_nothing_of_its_params() -> None:
+    table = table_of("made", ("α", "alpha"), STATUS).of("Made", [{"params": {"alpha": 1, "reasons": ["bends"]}}])
+    assert table.records() == [{"alpha": None, "status": "ok"}]

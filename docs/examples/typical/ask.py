@@ -8,7 +8,7 @@ import numpy as np
 
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, scale_of
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.law_columns import ALPHA, R2
+from rbpx.display.law_columns import ALPHA, R2, law_row
 from rbpx.display.section import interval_of
 from rbpx.display.table import PLACE, SIZE, STATUS, table_of
 from rbpx.display.vocabulary import short
@@ -46,7 +46,11 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Typical
     ]
     tables = [
         RUNS.of("Typical ranks", runs, group.title, group.axis),
-        LAW.of("Law of the typical rank", [fit | {"title": "typical rank"} for fit in fits], group.title),
+        LAW.of(
+            "Law of the typical rank",
+            [law_row(fit, group.axis) | {"title": "typical rank"} for fit in fits],
+            group.title,
+        ),
     ]
     falls = f"The typical rank falls as {group.axis.value}^−α, α = {interval_of(law.fit.alpha)}."
     sentences = [] if law.fit.alpha.value is None else [falls]

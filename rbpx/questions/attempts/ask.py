@@ -6,7 +6,7 @@ from typing import Final
 
 import duckdb
 
-from rbpx.display.law_columns import BACKTEST, CONSTANT, R2
+from rbpx.display.law_columns import BACKTEST, CONSTANT, R2, with_params
 from rbpx.display.table import PLACE, SIZE, STATUS, Column, Table, interval, table_of
 from rbpx.display.vocabulary import in_digits, law_title, number, percent, short, whole
 from rbpx.errors import number_of
@@ -89,8 +89,9 @@ LAWS: Final = table_of(
 
 
 def _told(row: Record) -> Record:
-    ways = {key: _WAYS[row[key]] for key in ("how", "way") if row.get(key) in _WAYS}
-    return row | ways | ({"law": law_title(row["law"], row["k"])} if row["kind"] == "law" else {})
+    if row["kind"] == "law":
+        return with_params(row) | {"law": law_title(row["law"], row["k"])}
+    return row | {key: _WAYS[row[key]] for key in ("how", "way") if row.get(key) in _WAYS}
 
 
 def _tables(group: Group, rows: Sequence[Record], request: AttemptsKeys) -> Iterator[Table]:

@@ -11,7 +11,7 @@ from typing import Final
 
 import duckdb
 
-from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, with_reach
+from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, law_row
 from rbpx.display.section import interval_of
 from rbpx.display.table import STATUS, Table, interval, table_of
 from rbpx.display.vocabulary import decimals, rough, short, spoken, whole
@@ -37,7 +37,7 @@ def _told(row: Record, axis: Axis) -> Record:
     named = {"windows": f"k = {row['k']:,}, {name}", "n": row["n"] or name} | by_name(
         **{f"{axis.value}_at_0.5": _half(row)}
     )
-    return with_reach(row, axis) | named
+    return law_row(row, axis) | named
 
 
 def _half(row: Record) -> Estimate:

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 
 from rbpx.display.chart.figure import Chart, Figure, Scale, bars, drawn, line, points, scale_of
-from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, with_reach
+from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, law_row
 from rbpx.display.section import interval_of
 from rbpx.display.table import PLACE, SIZE, STATUS, Table, interval, table_of
 from rbpx.display.vocabulary import law_title, size_name
@@ -93,7 +93,7 @@ def _tables(group: Group, terms: Sequence[Record], laws: Sequence[Record]) -> It
     yield NATS.of("Cross-entropy taken apart, nats, and error-entropy corrected", terms, *about, brief=not has_laws)
     yield SHARES.of("Shares of cross-entropy, corrected for the bias of counting", terms, *about, brief=False)
     title = f"Laws of cross-entropy and its terms in {group.axis.value}"
-    told = [with_reach(law, group.axis) | {"law": law_title(law["law"])} for law in laws]
+    told = [law_row(law, group.axis) | {"law": law_title(law["law"])} for law in laws]
     yield LAWS.of(title, told, *about, brief=[has_laws and law["law"] in whole for law in laws])
 
 

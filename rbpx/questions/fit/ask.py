@@ -10,7 +10,7 @@ from rbpx.config.keys.laws import USUAL, USUAL_K
 from rbpx.display.chart.figure import spread
 from rbpx.display.fixed_parameters import given_tables
 from rbpx.display.frontier import frontier_table
-from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, with_reach
+from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, law_row, with_params
 from rbpx.display.table import PLACE, SIZE, STATUS, Table, interval, table_of
 from rbpx.display.vocabulary import AXES, law_title, whole
 from rbpx.laws.names import IMPORTED, LOGNORMAL, Axis, Method
@@ -40,15 +40,17 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: FitKeys
     laws = analyse(connection, group, request)
     laws = with_offsets(laws) if request.method == [Method.ols] else laws
     fits = fit_rows(laws)
+    rows = with_cells(group, fits, laws.cells)
     return Result(
         [group],
-        with_cells(group, fits, laws.cells),
+        rows,
         [*_tables(laws, fits)],
         [*sentences(laws, fits)],
         partial(figures, laws),
         fits,
         rank_fit_rows(laws),
         [*said_of_points(laws.cells, group.asked), *against_lognormal(fits)],
+        plain=[*map(with_params, rows)],
     )
 
 
@@ -101,7 +103,7 @@ def _told(law: Record, axis: Axis) -> Record:
     title = law_title(law["law"], law["k"], method)
     if method is Method.offset:
         title = f"{law_title(law['law'], law['k'])}, E + {words.constant} {words.x}^−α"
-    return with_reach(law, axis) | {"title": title, "form": SupportedForm(choice["form"]).word if choice else None}
+    return law_row(law, axis) | {"title": title, "form": SupportedForm(choice["form"]).word if choice else None}
 
 
 def _laws(laws: GroupLaws, fits: Sequence[Record]) -> Table:

@@ -114,8 +114,8 @@ def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
         elif status in _NO_LAW:
             none.append(f"{name} ({status.label})")
         else:
-            each = [("α", "alpha"), ("E", "E")][: 2 if row["params"]["E"] else 1]
-            constants = "; ".join(f"{sign} {_in_brackets(estimate_in(row, key))}" for sign, key in each)
+            each = [("α", row, "alpha"), ("E", row["params"], "E")][: 2 if row["params"]["E"] else 1]
+            constants = "; ".join(f"{sign} {_in_brackets(estimate_in(of, key))}" for sign, of, key in each)
             doubt = "" if status is Status.ok else f"; {status.label}"
             lower.append(f"{name} is {at_tenfold(row)} ({constants}{doubt})")
     start = f"from the largest {words.one}, " if any(row["params"]["E"] for row in told_rows) else ""

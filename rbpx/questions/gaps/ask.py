@@ -6,6 +6,7 @@ from typing import Final
 
 import duckdb
 
+from rbpx.display.law_columns import with_params
 from rbpx.display.section import interval_of
 from rbpx.display.table import STATUS, interval, table_of
 from rbpx.display.vocabulary import AXES, decimals, headline, number, whole
@@ -34,13 +35,15 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
     losses, group = [each for pair in pairs for each in pair], pairs[0][0].a.group
     fits = [_row(each) for each in losses]
-    shown = [row | row["params"] | _named(each) for row, each in zip(fits, losses, strict=True)]
+    plain = [with_params(row) | {"delta": row["params"]["delta"]} for row in fits]  # not that of Huber's loss
+    shown = [row | _named(each) for row, each in zip(plain, losses, strict=True)]
     about = group.title if losses[0].a.where else group.title_of_family
     first = {each.name for each in _main(losses)}
     is_brief = [len(losses) <= _MOST_ROWS or row["loss"] in first for row in shown]
     table = PAIRS.of("Gaps", shown, about, group.axis, brief=is_brief)
     said = [*_counted(losses, tested), *(_sentence(_main(pair)) for pair in pairs[:_MOST_PAIRS])]
-    return Result([pair[0].a.group for pair in pairs], fits, [table], said, partial(figures, pairs, shown, table), fits)
+    groups, drawn = [pair[0].a.group for pair in pairs], partial(figures, pairs, shown, table)
+    return Result(groups, fits, [table], said, drawn, fits, plain=plain)
 
 
 def _main(losses: Sequence[LossGap]) -> list[LossGap]:

@@ -16,7 +16,7 @@ import numpy as np
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Figure, Scale, Undrawn, spread
 from rbpx.display.chart.laws import law_figure
-from rbpx.display.law_columns import paired_table, r2_and_slope
+from rbpx.display.law_columns import paired_table, r2_and_slope, with_params
 from rbpx.display.table import PLACE, SIZE, STATUS, Table, interval, table_of
 from rbpx.display.vocabulary import AXES, AxisWords, decimals, in_digits, rough, short, whole
 from rbpx.errors import number_of
@@ -84,7 +84,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: KlawKey
     at_1 = next((each for each in points if each.k == 1), None)
     of_S = None if at_1 is None else fit_power_law(S, at_1.y_N, at_1.replicates)
     n_effective = group.n_effective if group.is_measured else None
-    fits, rows, drawn_laws = list[Record](), list[Record](), list[tuple[str, PowerLaw]]()
+    fits, rows, plain, drawn_laws = list[Record](), list[Record](), list[Record](), list[tuple[str, PowerLaw]]()
     for at, (run, label) in enumerate(zip(group.runs, labels_of(group.runs), strict=True)):
         y_BK = None if y_NBK is None else y_NBK[at]
         law = with_document_doubts(group, fit_k_law(k_grid, y_NK[at], y_BK, request.method[0], n_effective))
@@ -97,13 +97,15 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: KlawKey
         params |= {"non_embedding_params": run.non_embedding_params} | about_axis(group)
         fits.append(record_of(group, "k_law", law, run.run_ids, law.method, **run.names(), params=params))
         told = by_name(factor=worth.within if worth else NO_ESTIMATE) | {"rate": worth and -worth.rate}
-        rows.append(fits[-1] | {"size": label, "x": run.x} | told)
+        rows.append(with_params(fits[-1]) | {"size": label, "x": run.x} | told)
+        plain.append(with_params(fits[-1]) | {"factor": worth and worth.factor, "rate": worth and worth.rate})
         drawn_laws += [(label, law)] if law.alpha.value is not None else []
     joint = fit_joint_law(S, k_grid, y_NK, y_NBK, n_effective)
     if joint is not None and joint.alpha.alpha.value is not None:
         fits.append(_joint_fit(group, joint))
+        plain.append(with_params(fits[-1]))
     tables, drawn_of = [*_tables(group, k_grid, rows, joint)], partial(figures, group, k_grid, drawn_laws)
-    return Result([group], fits, tables, [*_sentences(rows, joint, AXES[group.axis])], drawn_of, fits)
+    return Result([group], fits, tables, [*_sentences(rows, joint, AXES[group.axis])], drawn_of, fits, plain=plain)
 
 
 def _alpha_k(law: PowerLaw) -> float | None:

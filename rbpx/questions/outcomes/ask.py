@@ -6,9 +6,9 @@ from typing import Final
 
 import duckdb
 
-from rbpx.display.law_columns import estimate_in
+from rbpx.display.law_columns import estimate_in, with_params
 from rbpx.display.section import interval_of
-from rbpx.display.table import SIZE, STATUS, Column, Table, interval, table_of, value_of
+from rbpx.display.table import SIZE, STATUS, Column, Table, interval, table_of
 from rbpx.display.vocabulary import number, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.counts.fit import Correction
@@ -45,7 +45,8 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Outcome
     table = LEARNERS.of(title, map(_at_k, learned), group.title, brief=False)
     fits = [{name: row[name] for name in FITS.names} for row in rows if row["kind"] == "law"]
     says = [*_sentences(rows, {row["k"]: row["alpha"] for row in of_tokens})]
-    return Result([group], [*rows, *learned], [*_tables(rows, group.title, of_tokens), table], says, fits=fits)
+    tables = [*_tables(rows, group.title, of_tokens), table]
+    return Result([group], [*rows, *learned], tables, says, fits=fits, plain=[*map(with_params, rows), *learned])
 
 
 def _hits(row: Record) -> str:
@@ -59,8 +60,9 @@ def _at_k(row: Record) -> Record:
 
 
 def _law(row: Record) -> Record:
-    bias = Estimate(**(value_of(row, "bias_against_tokens") or {}))
-    return _at_k(row) | {"correction": _hits(row)} | by_name(bias=bias)
+    of = with_params(row)
+    bias = Estimate(**(of.get("bias_against_tokens") or {}))
+    return _at_k(of) | {"correction": _hits(row)} | by_name(bias=bias)
 
 
 def _shares(row: Record) -> Record:

@@ -6,9 +6,9 @@ from typing import Final
 
 import duckdb
 
-from rbpx.display.law_columns import estimate_in
+from rbpx.display.law_columns import estimate_in, with_params
 from rbpx.display.section import interval_of
-from rbpx.display.table import SIZE, STATUS, Column, Table, interval, table_of, value_of
+from rbpx.display.table import SIZE, STATUS, Column, Table, interval, table_of
 from rbpx.display.vocabulary import law_title, number, percent, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS
@@ -85,7 +85,7 @@ CHOSEN: Final = table_of(
 
 
 def _named(row: Record) -> Record:
-    return row | {"distribution": label(row), "gamma": value_of(row, "gamma_unconstrained")}
+    return with_params(row) | {"distribution": label(row), "gamma": row["params"].get("gamma_unconstrained")}
 
 
 def _derived(row: Record) -> Record:
@@ -105,9 +105,18 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: RanksKe
     ranks = analyse(connection, group, request)
     runs = {run.run_id: {"kind": "distribution", **group.names(), **run.names()} for run in group.runs}
     fitted = [runs[row["run_id"]] | row for row in ranks.rank_fits]
-    rows = [*fitted, *ranks.fits, *ranks.closure]
+    laws, closure = ranks.fits, ranks.closure
     says, shown = [*_sentences(ranks)], [*_tables(ranks, fitted)]
-    return Result([group], rows, shown, says, partial(figures, ranks), ranks.fits, ranks.rank_fits)
+    return Result(
+        [group],
+        [*fitted, *laws, *closure],
+        shown,
+        says,
+        partial(figures, ranks),
+        laws,
+        ranks.rank_fits,
+        plain=[*map(with_params, [*fitted, *laws]), *closure],
+    )
 
 
 def _tables(ranks: Ranks, fitted: Sequence[Record]) -> Iterator[Table]:

@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 
 from rbpx.config.keys.laws import Fitting
-from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, with_reach
+from rbpx.display.law_columns import ALPHA, BACKTEST, CONSTANT, POINTS, R2, estimate_in, law_row, with_params
 from rbpx.display.section import Fact, interval_of
 from rbpx.display.table import Column, table_of
 from rbpx.display.vocabulary import AXES, UNKNOWN, number, short, whole
@@ -60,14 +60,14 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Regimes
         ),
         NOISE.of("Signal and noise of ln(−ln RBP_k)", rows, group.title, group.axis, brief=False),
     ]
-    return Result([group], fits, tables, [*_sentences(rows)], partial(figures, group, rows), fits)
+    return Result([group], fits, tables, [*_sentences(rows)], partial(figures, group, rows), fits, plain=rows)
 
 
 def _shown(fit: Record) -> Record:
     regime: Record = fit["params"]["regime"]
     noise = regime["predicted"] or {}
     by_noise = {f"r2_by_noise{end}": noise.get(f"r2{end}") for end in ("", "_lo", "_hi")}
-    return fit | regime | by_noise | {"n_tokens_needed": noise.get("n_tokens")}
+    return with_params(fit) | regime | by_noise | {"n_tokens_needed": noise.get("n_tokens")}
 
 
 def _regime(points: Points, law: Law) -> Record:
@@ -158,7 +158,7 @@ def _sentences(rows: Sequence[Record]) -> Iterator[str]:
 def _told(row: Record, axis: Axis) -> Record:
     said, status = _word(row), Status(row["status"] or Status.ok)
     doubt = f", {status.label}" if said == "holds" and status is not Status.ok else ""
-    return with_reach(row, axis) | {"told": said + doubt, "law": said, "reasons": None}
+    return law_row(row, axis) | {"told": said + doubt, "law": said, "reasons": None}
 
 
 REGIMES: Final = table_of(

@@ -50,9 +50,12 @@ def figures(group: Group, rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
         f"α of −ln RBP_k = {words.constant}·{words.x}^−α with its 95 % interval, documents and models; {reach}.",
         origin,
     )
-    noise = [row for row in fitted if row["r2_by_noise"] is not None]
-    dashed = [{"k": row["k"], "r2": row["r2_by_noise"]} for row in noise]
-    under = [Mark("band", noise, "r2_by_noise_lo", "r2_by_noise_hi"), line(dashed, look={"strokeDash": [4, 3]})]
+    noise = [
+        {"k": row["k"], "r2": row["r2_by_noise"], "lo": row["r2_by_noise_lo"], "hi": row["r2_by_noise_hi"]}
+        for row in fitted
+        if row["r2_by_noise"] is not None
+    ]
+    under = [Mark("band", noise), line(noise, look={"strokeDash": [4, 3]})]
     worst = min(fitted, key=lambda row: row["r2"])
     yield drawn(
         _R2.of(titles["r2"], fitted),
