@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 from rbpx.config.imports import choice_of
 from rbpx.errors import RbpxError
 from rbpx.spelling import typed
-from rbpx.store.imports.rules import RULES, field_of, numbers_of, of_kind, plain, rank_of, shown_field
+from rbpx.store.imports.rules import RULES, Rule, field_of, of_kind, plain, rank_of, rule_of
 from rbpx.store.imports.units import read_heading, shown
 
 QUANTITIES: Final = of_kind("quantity")  # besides RBP_k
@@ -24,6 +24,7 @@ _OTHERWISE: Final = re.compile(r".*(per_?char|\bbpc\b|unigram).*")  # per charac
 _TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUMN"}}  # an example
 _NEEDS: Final = (*(("n_correct", name) for name in OF_ITEM), ("rbp", "k"))  # a field, and one that it needs beside it
 _OF_WINDOWS: Final = ("p_all_n_in_topk", "p_nk")  # headings of RBP that need n too
+_NONE: Final[dict[str, Any]] = {}
 _ONE_LOSS: Final = ("cross_entropy_nats", "loss_bits", "perplexity")  # say the same of a row
 
 
@@ -35,16 +36,16 @@ class Columns:
         named: field, rbp_K or vary_NAME -> column.
         ignored: columns that are not recognised.
         times: such a field -> the factor of its column, from its heading or the user.
-        texts: text -> its own columns, where several texts are in one row.
-        runs: run -> its own columns, where several runs are in one row.
+        apart: "texts" or "runs" where several of them are in one row.
+        parts: such a text or run -> its own columns.
         spoken: column -> how its heading was read, as `S times 1e6`, where it is none of our names.
     """
 
     named: dict[str, str] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     times: dict[str, Decimal] = field(default_factory=dict)
-    texts: dict[str, "Columns"] = field(default_factory=dict)
-    runs: dict[str, "Columns"] = field(default_factory=dict)
+    apart: str = ""
+    parts: dict[str, "Columns"] = field(default_factory=dict)
     spoken: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -55,88 +56,74 @@ class Columns:
 
     def shown(self, field: str, text: str | None = None, run: str | None = None) -> str:
         """The user's column for a field of one text or run; the field where there is none."""
-        for of in (self.texts.get(text or ""), self.runs.get(run or ""), self):
-            named = {} if of is None else of.named
-            if field in named:
-                return named[field]
-            for other in _ONE_LOSS[1:]:
-                column = named.get(field.replace("cross_entropy_nats", other))
-                if column is not None:
-                    return f"{column} in nats"
+        own = self.parts.get((run if self.apart == "runs" else text) or "")
+        named = self.named | ({} if own is None else own.named)
+        if field in named:
+            return named[field]
+        for other in _ONE_LOSS[1:]:
+            column = named.get(field.replace("cross_entropy_nats", other))
+            if column is not None:
+                return f"{column} in nats"
         return next((self.named[name] for name in self.wide), field) if field == "rbp" else field
 
     @property
     def has_rbp(self) -> bool:
         """Whether there is RBP_k, which has a tie rule."""
-        return "rbp" in self.named or bool(self.wide) or any(text.has_rbp for text in self.texts.values())
+        return "rbp" in self.named or bool(self.wide) or any(of.has_rbp for of in self.parts.values())
 
     @property
     def mapping(self) -> dict[str, str]:
         """Field, or TEXT: FIELD, or RUN: FIELD, -> column and factor, for provenance."""
         scaled = {name: f" times {shown(times)}" for name, times in self.times.items() if times != 1}
         own = {name: column + scaled.get(name, "") for name, column in self.named.items()}
-        apart = [*self.texts.items(), *self.runs.items()]
-        return own | {f"{name}: {key}": column for name, of in apart for key, column in of.mapping.items()}
+        return own | {f"{name}: {key}": column for name, of in self.parts.items() for key, column in of.mapping.items()}
 
 
 def match_columns(
-    columns: Sequence[str],
-    chosen: Mapping[str, Any],
-    file: str,
-    texts: Mapping[str, Mapping[str, Any]] | None = None,
-    runs: Mapping[str, Mapping[str, str]] | None = None,
+    columns: Sequence[str], chosen: Mapping[str, Any], file: str, apart: str = "", told: Mapping[str, Any] = _NONE
 ) -> tuple[Columns, list[str]]:
     """Map the columns of a file of observations as the user chose, else by name; also returns what is wrong.
 
     Wrong are a loss without its unit, no quantity at all, no S, and RBP both in one column and in one for each k. No
-    two columns differ only in case; a choice is field, by any of its names, or rbp_K -> column, or {column, times},
-    also for each text or run.
+    two columns differ only in case; a choice is field, by any of its names, or rbp_K -> column, or {column, times};
+    `told` has those of each of the texts or runs that stand `apart`.
 
     Raises:
         RbpxError: a choice of a field or column that does not exist.
     """
     by_name = {plain(column): column for column in columns}
     own = _chosen(by_name, chosen, f"columns: {file}", tuple(RULES))
-    of_texts = {text: _chosen(by_name, of, f"texts: {text}: {file}", _OF_TEXTS) for text, of in (texts or {}).items()}
-    of_runs = {}
-    for run, of in (runs or {}).items():
-        logged = {name: _of_run(by_name, column) for name, column in of.items()}
-        of_runs[run] = _chosen(by_name, logged, f"runs: {run}: {file}", _OF_RUN)
-    named, every = own.named, (own, *of_texts.values(), *of_runs.values())
-    apart = "runs" if of_runs else "texts" if of_texts else ""
-    elsewhere = (*_OF_TEXTS, *(of_kind("model") if of_runs else ())) if apart else ()
-    used = {column for of in every for column in of.named.values()}
+    fields = _OF_RUN if apart == "runs" else _OF_TEXTS
+    parts = {name: _chosen(by_name, of, f"{apart}: {name}: {file}", fields) for name, of in told.items()}
+    named, of_texts, problems = own.named, parts if apart == "texts" else {}, list[str | None]()
+    elsewhere = (*_OF_TEXTS, *(of_kind("model") if apart == "runs" else ())) if apart else ()
+    spoken = {column: how for of in (own, *parts.values()) for column, how in of.spoken.items()}
+    used = {column for of in (own, *parts.values()) for column in of.named.values()}
     free = {name: column for name, column in by_name.items() if column not in used}
     for columns_of in (own, *of_texts.values()):  # the standard error of a chosen column is that beside it
         for name in of_kind("stderr"):
             beside = f"{plain(columns_of.named.get(name.removesuffix('_stderr'), ''))}_stderr"
             if name not in columns_of.named and beside in free:
                 columns_of.named[name] = free.pop(beside)
-    for name, rule in RULES.items():
-        heading = next((each for each in rule.names if each in free), None)
-        known = (*named, *elsewhere, "perplexity", *(["rbp"] if own.wide else []))
-        if heading is not None and name not in known:
-            named[name] = free.pop(heading)
     named |= {name: free.pop(name) for name in list(free) if _VARY.fullmatch(name)}
-    problems: list[str | None] = []
     unclear: dict[str, str] = {}
-    spoken = {column: how for of in every for column, how in of.spoken.items()}
+    for is_ours in (True, False):
+        known = {*elsewhere, *(["rbp"] if own.wide else []), *(["perplexity"] if is_ours else [])}
+        for name, rule in RULES.items():
+            ranked = [] if name in named or name in known else _ranked(rule, free.values(), is_ours)
+            found = [heading for rank, heading in ranked if rank == min(ranked)[0]]
+            has_unit = bool(found) and read_heading(found[0])[1] is not None
+            if len(found) > 1:
+                both, which = " and ".join(map(repr, found)), typed(columns={rule.shown: "NAME"})
+                unclear[name] = found[0]
+                problems.append(f"{file}: {both} may both be {rule.shown}; say which: {which}")
+            elif found and (is_ours or has_unit or not rule.unless & named.keys()):
+                named[name] = free.pop(plain(found[0]))
+                spoken |= {} if is_ours or has_unit else {named[name]: rule.means}
     for name, rule in RULES.items():
-        found = [] if name in (*named, *elsewhere) else _spoken(name, free.values())
-        has_unit = bool(found) and read_heading(found[0])[1] is not None
-        if len(found) > 1:
-            both, which = " and ".join(map(repr, found)), typed(columns={rule.shown: "NAME"})
-            unclear[name] = found[0]
-            problems.append(f"{file}: {both} may both be {rule.shown}; say which: {which}")
-        elif found and (has_unit or not rule.unless & named.keys()):
-            named[name] = free.pop(plain(found[0]))
-            spoken |= {} if has_unit else {named[name]: rule.means}
-    counted = {
-        name: read_heading(named[name])[1] for name, rule in RULES.items() if name in named and rule.least is not None
-    }
-    times = {name: factor for name, factor in counted.items() if factor is not None}
-    own.times.update(times | own.times)
-    spoken |= {named[name]: f"{shown_field(name)} times {shown(own.times[name])}" for name in times}
+        factor = None if rule.least is None else read_heading(named.get(name, ""))[1]
+        if factor is not None:
+            spoken[named[name]] = f"{rule.shown} times {shown(own.times.setdefault(name, factor))}"
     if "rbp" not in chosen and not apart:
         named |= {name: free.pop(name) for name in list(free) if _WIDE.fullmatch(name)}
     parted = OF_ITEM if "n_correct" not in named or apart else ()
@@ -145,31 +132,26 @@ def match_columns(
     problems += [_problem(of.named, columns, {}, f"texts: {text}: {file}") for text, of in of_texts.items()]
     if apart:
         twice = (*(("dataset", "text_hash") if of_texts else ()), *elsewhere, *own.wide)
-        doubled = next((name for name in twice if name in named), None)
+        doubled = next(("rbp" if name in own.wide else name for name in twice if name in named), None)
         if doubled is not None:
-            doubled = "rbp" if doubled in own.wide else doubled
             problems.append(
                 f"{apart}: {file} would read its {doubled} twice; name it in {apart}= or columns=, not both"
             )
     else:
         problems.append(_problem(named | unclear, columns, free, file))
-    if not of_runs and "non_embedding_params" not in named | unclear:
+    if apart != "runs" and "non_embedding_params" not in named | unclear:
         problems.append(
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
             f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}, or S=6.5B of a file of one model"
         )
-    columns_of = Columns(named, tuple(free.values()), own.times, of_texts, of_runs, spoken)
-    return columns_of, [problem for problem in problems if problem is not None]
+    whole = replace(own, ignored=tuple(free.values()), apart=apart, parts=parts, spoken=spoken)
+    return whole, [problem for problem in problems if problem is not None]
 
 
-def _spoken(field: str, headings: Iterable[str]) -> list[str]:
-    """The headings that name a field as people write it, with a unit or without; the preferred ones alone."""
-    rule, ranked = RULES[field], []
-    for heading in headings if rule.people or rule.least is not None else ():
-        rank, (name, times) = rank_of(rule, heading), read_heading(heading)
-        if rank is not None or (times is not None and name.replace(" ", "_") in rule.names):
-            ranked.append((rank or 0, heading))
-    return [heading for rank, heading in ranked if rank == min(ranked)[0]]
+def _ranked(rule: Rule, headings: Iterable[str], is_ours: bool) -> list[tuple[int, str]]:
+    """The headings that name a field in our words, or as people write it, each with its rank."""
+    ranks = ((rank_of(rule, heading), heading) for heading in headings)
+    return [(rank, heading) for rank, heading in ranks if rank is not None and (rank < 0 or not is_ours)]
 
 
 def _of_run(by_name: Mapping[str, str], column: str) -> str:
@@ -188,21 +170,22 @@ def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, f
     of = Columns()
     for name, told in chosen.items():
         column, factor = choice_of(told)
+        column = _of_run(by_name, column) if fields == _OF_RUN else column
         if plain(column) not in by_name:
             raise RbpxError(f"{where} has no column {column!r} for {name}; it has: {', '.join(by_name.values())}")
         is_own = _WIDE.fullmatch(name) or ("variant" in fields and _VARY.fullmatch(name))  # of a run, not its texts
         meant = name if is_own else field_of(name, fields)
         if meant is None:
-            known = ", ".join(map(shown_field, fields))
+            known = ", ".join(RULES[field].shown for field in fields)
             raise RbpxError(f"{where}: {name} is not a field of an observation; known: {known}, rbp_K, vary_NAME")
         if meant in of.named:
             raise RbpxError(f"{where}: {name} and {meant} are one field; choose one column for it")
         of.named[meant] = by_name[plain(column)]
-        rule = RULES.get(meant)
-        if rule is not None and rule.means != meant and plain(name) not in (*rule.names, rule.shown.lower()):
+        rule = rule_of(meant)
+        if rule.means != meant and plain(name) not in rule.names:
             of.spoken[of.named[meant]] = rule.means
         if factor is not None:
-            if numbers_of(meant) is None:
+            if rule.numbers is None:
                 raise RbpxError(f"{where}: {name} takes no times, which is of one number; leave times out")
             of.times[meant] = factor
     return of
@@ -214,7 +197,7 @@ def _problem(named: Mapping[str, str], columns: Sequence[str], free: Mapping[str
         column = named.get(quantity, "")
         if rank_of(RULES["perplexity"], column) is not None:
             how = typed(columns={"perplexity": column})
-            return f"{file}: column {column!r} is no {shown_field(quantity)}; a perplexity of a token is read by {how}"
+            return f"{file}: column {column!r} is no {RULES[quantity].shown}; a perplexity of a token is read by {how}"
     wide = next((column for name, column in named.items() if _WIDE.fullmatch(name)), None)
     if not {*QUANTITIES, "n_correct", "rbp"} & named.keys() and wide is None:
         normalised = next((column for name, column in free.items() if _OTHERWISE.fullmatch(name)), None)

@@ -41,7 +41,7 @@ def told_diverged(read: pa.Table, table: Rows, columns: Columns, config: ImportC
         cells = table.rows[one["row"]].values
         same = " AND ".join(f"{_identifier(name)} = '{cells.get(name)}'" for name in named)
         others = f"NOT ({same})" if config.where is None else f"({config.where}) AND NOT ({same})"
-        out = "leave it out of runs=" if columns.runs else f"leave it out with {typed(where=others)}"
+        out = "leave it out of runs=" if columns.apart == "runs" else f"leave it out with {typed(where=others)}"
         yield (
             f"{_name(one)} on {one['dataset']} has {loss} {one[quantity]:.4g}, where {_name(than)} with no more "
             f"parameters and tokens has {than[quantity]:.4g}: it may have diverged; {out}"

@@ -24,7 +24,7 @@ from rbpx.store.imports.columns import OF_ITEM, Columns
 from rbpx.store.imports.columns import QUANTITIES as LOSSES
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
-from rbpx.store.imports.rules import RULES, field_of, numbers_of, shown_field, type_of
+from rbpx.store.imports.rules import RULES, field_of, rule_of
 from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
@@ -87,14 +87,14 @@ class _Reader:
         self.rounded: dict[str, int] = {}
         self.few: dict[str, tuple[str, float, float]] = {}  # field -> its column, and the least and largest number
         # runs in columns, whose rows must differ in something
-        self.counts_steps = bool(columns.runs) and n_rows > 1 and not set(_ALONG) & set(columns.named)
+        self.counts_steps = columns.apart == "runs" and n_rows > 1 and not set(_ALONG) & set(columns.named)
 
     def read(self) -> ObservationFile:
         columns, rows_of = self.columns, self.table.rows
-        parts = [part for of, fields in self.texts() for part in self.of_text(of, fields)]
+        parts = [part for of, fields in self.apart() for part in self.of_text(of, fields)]
         if self.few:
             raise self.too_few()
-        if columns.has_rbp and not columns.texts:  # each row must then have a value
+        if columns.has_rbp and columns.apart != "texts":  # each row must then have a value
             silent = ~self.has_value & ~self.faults.rows(self.n_rows)
             self.faults.add(np.flatnonzero(silent), f"{columns.shown('rbp')} {_MISSING_RBP}")
         faulty = self.faults.rows(self.n_rows)
@@ -116,32 +116,31 @@ class _Reader:
             n_planned=n_planned,
         )
 
-    def texts(self) -> Iterator[tuple[Columns, dict[str, pa.Array]]]:
+    def apart(self) -> Iterator[tuple[Columns, dict[str, pa.Array]]]:
         """The columns of each text and run, and the fields of models, trainings and protocols that it shares."""
-        columns, given = self.columns, self.config.tokens_per_step
-        needed = {"family"} | ({"dataset"} if not columns.texts else set()) | ({"ties"} if columns.has_rbp else set())
-        needed |= set() if columns.runs else {"non_embedding_params"}
+        columns, per_step = self.columns, self.config.tokens_per_step
+        needed = {"family", *(["ties"] if columns.has_rbp else []), *(["dataset"] if columns.apart != "texts" else [])}
+        needed |= set() if columns.apart == "runs" else {"non_embedding_params"}
         shared = {name: self.field(name, columns, name in needed) for name in (*_OF_ALL, *varied(columns.named))}
         self.count_tokens(shared, self.field("tokens_per_step", columns))
-        for run, of_run in columns.runs.items():
-            facts = {"model": run} | self.config.wide_runs[run].facts
-            per_step = facts.pop("tokens_per_step", given)
+        if columns.apart != "runs":
+            self.count_tokens(shared, self.repeated(per_step, "training_tokens"))
+            check_sizes(shared, columns, self.faults)
+            for text, of_text in columns.parts.items():
+                yield of_text, shared | {"dataset": self.repeated(text, "dataset")}
+            yield from () if columns.parts else [(columns, shared)]
+            return
+        for run, told in self.config.wide_runs.items():
+            facts, of_run = {"tokens_per_step": per_step, "model": run} | told.facts, columns.parts[run]
+            steps = self.repeated(facts.pop("tokens_per_step"), "training_tokens")
             fields = shared | {name: self.repeated(value, name) for name, value in facts.items()}
             if self.counts_steps:
                 fields["training_step"] = pa.array([row.number for row in self.table.rows])
             if "lr" in of_run.named:
                 fields["lr"] = self.field("lr", of_run)
-            self.count_tokens(fields, self.repeated(per_step, "training_tokens"))
+            self.count_tokens(fields, steps)
             check_sizes(fields, columns, self.faults)
             yield of_run, fields
-        if columns.runs:
-            return
-        self.count_tokens(shared, self.repeated(given, "training_tokens"))
-        check_sizes(shared, columns, self.faults)
-        for text, of_text in columns.texts.items():
-            yield of_text, shared | {"dataset": self.repeated(text, "dataset")}
-        if not columns.texts:
-            yield columns, shared
 
     def count_tokens(self, fields: dict[str, pa.Array], per_step: pa.Array) -> None:
         """Fill in D where it is unknown and steps and tokens per step are known."""
@@ -201,31 +200,33 @@ class _Reader:
 
         Without a column it is the value given for all rows.
         """
-        name, times, numbers = columns.named.get(field), columns.times.get(field), numbers_of(field)
+        name, times, rule = columns.named.get(field), columns.times.get(field), rule_of(field)
         given = getattr(self.config, _KEYS[field]) if field in _OF_ALL and field in _KEYS else None
         codes, cells = (np.zeros(self.n_rows, int), [None]) if name is None else distinct(self.table.cells(name))
         values, wrong = [], dict[int, CellError]()
         for code, cell in enumerate(cells):
             try:
-                values.append(value_of(cell, field, numbers, given, needed, times))
+                values.append(value_of(cell, field, rule.numbers, given, needed, times))
             except CellError as problem:
                 values.append(None)
                 wrong[code] = problem
         rows = np.flatnonzero(np.isin(codes, list(wrong)))
         factors = {problem.times for problem in wrong.values()}
         factor = factors.pop() if len(factors) == 1 else None  # mends the whole column
-        mended = f": {typed(columns={shown_field(field): {'column': name, 'times': factor}})}" if factor else ""
+        mended = f": {typed(columns={rule.shown: {'column': name, 'times': factor}})}" if factor else ""
         is_once = len(wrong) > 1 and all(problem.of_column for problem in wrong.values())
         if is_once and not mended:  # decimal commas are of the whole file
             raise RbpxError(f"{self.table.rows[rows[0]].place}: {name} {wrong[codes[rows[0]]]}")
         self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}{mended}", is_once)
-        read = pa.array(values, type_of(field)).take(pa.array(codes))
-        if numbers is not None and numbers.is_rounded and name is not None:
-            exact = [None if code in wrong else numbers.exact(cell, times) for code, cell in enumerate(cells)]
-            rounded = [code for code, of in enumerate(exact) if of is not None and of != of.to_integral_value()]
+        read = pa.array(values, rule.type).take(pa.array(codes))
+        if rule.numbers is not None and rule.numbers.is_rounded and name is not None:
+            exact = (
+                None if value is None else rule.numbers.exact(cell, times)
+                for cell, value in zip(cells, values, strict=True)
+            )
+            rounded = [code for code, of in enumerate(exact) if of != values[code]]
             self.rounded |= {name: int(np.isin(codes, rounded).sum())} if rounded else {}
-        rule = RULES.get(field)
-        if name is not None and times is None and rule is not None and rule.least:
+        if name is not None and times is None and rule.least:
             self.count_few(name, field, rule.least, cells, [value for value in values if value is not None])
         if field in (*LOSSES, *OF_ITEM[1:]) or field.startswith("rbp"):  # a row needs one of these
             says = valid(read)
@@ -245,11 +246,11 @@ class _Reader:
 
     def too_few(self) -> RbpxError:
         """The error of numbers so small that nobody knows what they count."""
-        of = [(shown_field(field), *told) for field, told in self.few.items()]
+        of = [(RULES[field].shown, *told) for field, told in self.few.items()]
         most = ", ".join(f"{shown} is {least:,g} to {largest:,g}" for shown, _, least, largest in of)
         told = {name: each for name, each in (self.config.columns or {}).items() if field_of(name) not in self.few}
         told |= {shown: {"column": column, "times": "TIMES"} for shown, column, *_ in of}
-        units = ", ".join(f"{RULES[field].units} for {shown_field(field)}" for field in self.few)
+        units = ", ".join(f"{RULES[field].units} for {RULES[field].shown}" for field in self.few)
         return RbpxError(
             f"{self.table.path}: {most}, so it may count millions or billions; say so, as {typed(columns=told)}, where "
             f"TIMES is {units}, or 1 for what counts neither"

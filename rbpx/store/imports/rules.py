@@ -4,7 +4,7 @@ What columns say together is in `columns`, what rows say together in `plausible`
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -73,6 +73,11 @@ class Rule:
     def shown(self) -> str:
         """Its name in errors."""
         return self.means.partition(" ")[0]
+
+    @property
+    def type(self) -> pa.DataType:
+        """Its Arrow type."""
+        return pa.string() if self.numbers is None else pa.int64() if self.numbers.whole else pa.float64()
 
 
 def _rule(
@@ -150,40 +155,32 @@ _TABLE: Final = (
 RULES: Final = {rule.names[0]: rule for rule in _TABLE}
 
 
+def rule_of(field: str) -> Rule:
+    """The rule of a field, of rbp_K, of vary_NAME or of a name without a column."""
+    others = _KNOB if field.startswith(VARY) else _SHARE if field.startswith("rbp_") else None
+    return RULES.get(field) or _rule(field, others)
+
+
 def of_kind(*kinds: str) -> tuple[str, ...]:
     """The fields of some kinds, in the order of the table."""
     return tuple(name for name, rule in RULES.items() if rule.kind in kinds)
 
 
-def numbers_of(field: str) -> Number | None:
-    """The numbers that a field, rbp_K or vary_NAME may hold; None of a name."""
-    if field.startswith(VARY):
-        return _KNOB
-    return _SHARE if field.startswith("rbp_") else RULES[field].numbers if field in RULES else None
-
-
-def type_of(field: str) -> pa.DataType:
-    """The Arrow type of a field."""
-    numbers = numbers_of(field)
-    return pa.string() if numbers is None else pa.int64() if numbers.whole else pa.float64()
-
-
 def rank_of(rule: Rule, heading: str) -> int | None:
-    """The place of a heading among those that people write for a field; None for any other."""
+    """The place of a heading among those of a field: below 0 of our names, from 0 of what people write; else None."""
+    if plain(heading) in rule.names:
+        return rule.names.index(plain(heading)) - len(rule.names)
     name, times = read_heading(heading)
+    if times is not None and rule.least is not None and name.replace(" ", "_") in rule.names:
+        return 0
     patterns = () if times is None and name in _WITH_UNIT else rule.people
     return next((at for at, pattern in enumerate(patterns) if re.fullmatch(pattern, name)), None)
 
 
-def field_of(name: str, fields: Sequence[str] = tuple(RULES)) -> str | None:
+def field_of(name: str, fields: Iterable[str] = RULES) -> str | None:
     """The field that a name means, one of ours or of those that people write; None for an unknown name."""
-    ours = next((known for known in fields if plain(name) in RULES[known].names), None)
-    return ours or next((known for known in fields if rank_of(RULES[known], name) is not None), None)
-
-
-def shown_field(field: str) -> str:
-    """The name of a field in errors."""
-    return RULES[field].shown if field in RULES else field
+    ranked = ((rank_of(RULES[field], name), field) for field in fields)
+    return min(((rank, field) for rank, field in ranked if rank is not None), default=(0, None))[1]
 
 
 def plain(column: str) -> str:

@@ -246,8 +246,9 @@ def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
 
 def _columns(table: Rows, chosen: dict[str, str], config: ImportConfig) -> Columns:
     """Map the columns of a file, and refuse faulty or missing ones."""
-    runs, path = {name: run.columns for name, run in config.wide_runs.items()}, table.path
-    columns, lines = match_columns(table.columns, chosen, str(path), config.texts, runs)
+    path, runs = table.path, {name: run.columns for name, run in config.wide_runs.items()}
+    apart = "runs" if runs else "texts" if config.texts else ""
+    columns, lines = match_columns(table.columns, chosen, str(path), apart, runs or config.texts or {})
     if not lines and columns.has_rbp and config.ties is None and "ties" not in columns.named:
         lines.append(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
     found = set(map(plain, (*table.columns, *chosen)))
