@@ -33,13 +33,18 @@ def test_rows_that_have_a_rate_and_no_loss_are_the_plan_of_a_run(tmp_path: Path,
     keys = ("source=me", "family=lab", "dataset=c4", "tokens_per_step=1M", "--store", store)
     said = here("import", file, *keys, cwd=cwd, check=0).stderr
     assert f"took 2 rates of {file} without a value as plans of runs" in said
+    assert said.startswith(f"imported 3 observations of 1 model on 1 dataset from {file}")
     assert "next: python -m rbpx trajectory source=me" in said
     assert "empty or NaN" not in said
     expected = [(100 * n, 100 * n * 10**6, 1e-3 / n, 4 - n / 10 if n < 4 else None) for n in range(1, 6)]
     assert rows(store, "training_step, training_tokens, lr, cross_entropy_nats") == expected
     assert "nothing new" in here("import", file, *keys, cwd=cwd, check=0).stderr
     later = table(tmp_path / "later.csv", seen=4, planned=1)
-    assert "2 of them were there already" not in here("import", later, *keys, cwd=cwd, check=0).stderr
+    said = here("import", later, *keys, cwd=cwd, check=0).stderr
+    assert said.startswith(
+        f"imported 4 observations of 1 model on 1 dataset from {later} into {store} as me (3 of them "
+    )
+    assert f"took 1 rate of {later} without a value as plans of runs" in said
     assert sorted(nats for (nats,) in rows(store, "cross_entropy_nats") if nats) == [3.6, 3.7, 3.8, 3.9]
 
 

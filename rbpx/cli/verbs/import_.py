@@ -157,7 +157,7 @@ def import_study(request: "Study") -> None:
 
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str, dry_run: bool = False) -> None:
     """Reports what a file contains, and what is left out or changed on import."""
-    from rbpx.store.imports.preview import n_different
+    from rbpx.store.imports.preview import n_different, n_measured
 
     reading, read, new = imported.reading, imported.judged.read, imported.judged.new
     more = f" and {len(imported.ignored) - _LISTED:,} more" if len(imported.ignored) > _LISTED else ""
@@ -183,17 +183,13 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
     lines += imported.notes
     models, datasets = n_different(read, "family", "size", "model"), n_different(read, "dataset")
-    n_k, n_known = len(read["k"].drop_null().unique()), read.num_rows - new.num_rows
-    brought = f"{number_of(read.num_rows, 'observation')} of {number_of(models, 'model')} on "
+    n_k, n_read = len(read["k"].drop_null().unique()), n_measured(read)
+    n_known = n_read - n_measured(new)
+    brought = f"{number_of(n_read, 'observation')} of {number_of(models, 'model')} on "
     brought += f"{number_of(datasets, 'dataset')}{f' at {n_k} k' if n_k else ''} from {file} into {store.name}"
     judged = imported.judged
-    known = [
-        (
-            "nothing new"
-            if n_known == read.num_rows and not imported.n_gone
-            else f"{n_known:,} of them were there already"
-        )
-    ] * (n_known > 0)
+    known = [f"{n_known:,} of them were there already"] * (n_known > 0)
+    known = ["nothing new"] if not new.num_rows and not imported.n_gone else known
     known += [f"{number_of(judged.n_updated, 'row')} updated: {', '.join(judged.updated)}"] * (judged.n_updated > 0)
     already = f" ({'; '.join(known)})" if known else ""
     _say(f"{brought} as {config.source}{already}", dry_run)

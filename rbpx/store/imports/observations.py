@@ -104,8 +104,9 @@ class _Reader:
         rows = whole["row"].to_numpy()
         order = np.argsort(rows, kind="stable")
         observations = whole.take(order[~faulty[rows[order]]])
-        says = np.any([valid(observations[name]) for name in ("rbp", *STATED)], axis=0)
-        n_planned = int(np.sum(~says))  # of a row that also has values of other runs, each has an empty one
+        n_planned = int(
+            np.sum(~stated(observations))
+        )  # of a row that also has values of other runs, each has an empty one
         return ObservationFile(
             observations=observations,
             faults=self.faults.only(~empty),
@@ -273,6 +274,12 @@ def distinct(cells: Sequence[Any]) -> tuple[npt.NDArray[np.int64], list[Any]]:
 def valid(array: pa.Array | pa.ChunkedArray) -> Mask:
     """Whether each value is known."""
     return np.array(pc.is_valid(array))
+
+
+def stated(table: pa.Table) -> Mask:
+    """Whether each observation has a value, as those of planned steps have not."""
+    has: Mask = np.any([valid(table[name]) for name in ("rbp", *STATED)], axis=0)
+    return has
 
 
 def written(S: float) -> str:

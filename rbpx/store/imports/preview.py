@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.store.imports.identity import codes
-from rbpx.store.imports.observations import MODEL, STATED
+from rbpx.store.imports.observations import MODEL, STATED, stated, valid
 from rbpx.store.schema import varied
 
 _RANGES: Final = {"S": "non_embedding_params", "D": "training_tokens", "C": "training_flops", "step": "training_step"}
@@ -16,6 +16,11 @@ _RANGES: Final = {"S": "non_embedding_params", "D": "training_tokens", "C": "tra
 def n_different(table: pa.Table, *names: str) -> int:
     """The number of distinct combinations of values of some columns."""
     return len(np.unique(codes(table, names)))
+
+
+def n_measured(table: pa.Table) -> int:
+    """The number of observations that have a value; the others are planned steps of runs."""
+    return int(stated(table).sum())
 
 
 def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
@@ -29,7 +34,7 @@ def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
     of_text = codes(read, ("family", "dataset"))
     rows = []
     for name in ("rbp", *STATED):
-        has = np.array(pc.is_valid(read[name]))
+        has = valid(read[name])
         for text in dict.fromkeys(of_text[has].tolist()):
             of = whole.filter(pa.array(has & (of_text == text)))
             row: dict[str, Any] = {one: of[one][0].as_py() for one in ("family", "dataset")}
