@@ -93,7 +93,7 @@ def keep_sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Sto
             if not from_hub.documents:
                 raise _empty(dataset, str(dataset.hub))
             facts = {SAMPLE_FACTS: json.dumps({"request": request, "commit": from_hub.commit, "at": now()})}
-            store.write_table("samples", path.stem, _table(from_hub.documents).replace_schema_metadata(facts))
+            store.write_file("samples", path.stem, _table(from_hub.documents).replace_schema_metadata(facts))
     return _read(path)
 
 

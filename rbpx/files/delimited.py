@@ -70,13 +70,9 @@ def _rows(reader: Any, columns: list[str], path: Path, n_before: int, separated:
         if len(cells) == len(columns):
             yield line, dict(zip(columns, cells, strict=True))
             number += 1
-        elif not _is_blank(cells):
+        elif len(cells) > 1 or any(cell.strip() for cell in cells):  # a row of empty cells has separators
             raise RbpxError(
                 f"row {number} of {path} (line {line}): {number_of(len(cells), 'cell')} where the header has "
                 f"{len(columns)}, separated by {separated}; fix that line"
             )
         line = n_before + reader.line_num + 1
-
-
-def _is_blank(cells: Sequence[str]) -> bool:
-    return not any(cell.strip() for cell in cells) and len(cells) < 2  # a row of empty cells has separators

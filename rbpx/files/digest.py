@@ -69,20 +69,19 @@ def hash_files(paths: Iterable[Path], cache: Path | None = None) -> str:
 
 def file_hashes(paths: Iterable[Path], cache: Path | None = None) -> list[str]:
     """The SHA-256 of each file; that of a large one is cached until its size or modification time changes."""
-    hashes_by_label = {} if cache is None else read_cache(cache)
-    n_before, hashes = len(hashes_by_label), []
+    known = {} if cache is None else read_cache(cache)
+    n_before, hashes = len(known), []
     for path in paths:
         stat = path.stat()
         label = f"{path.resolve()}|{stat.st_size}|{stat.st_mtime_ns}"
-        if label not in hashes_by_label or stat.st_size < _CACHED_FROM_BYTES:
-            content = sha256_of(path)
-            hashes.append(content)
-            if stat.st_size >= _CACHED_FROM_BYTES:
-                hashes_by_label[label] = content
-        else:
-            hashes.append(hashes_by_label[label])
-    if cache is not None and len(hashes_by_label) > n_before:
-        write_cache(cache, hashes_by_label)
+        if stat.st_size < _CACHED_FROM_BYTES:
+            hashes.append(sha256_of(path))
+            continue
+        if label not in known:
+            known[label] = sha256_of(path)
+        hashes.append(known[label])
+    if cache is not None and len(known) > n_before:
+        write_cache(cache, known)
     return hashes
 
 

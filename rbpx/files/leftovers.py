@@ -1,6 +1,5 @@
 """Removes what killed processes left beside a user's files: a living process holds a lock on what it writes."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,9 @@ def held(path: Path) -> Iterator[None]:
     """Hold a lock on an existing file or folder; a killed process loses it."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some file systems have no locks; what lies there is never removed either
+        with suppress(OSError, ImportError):  # some systems have no locks; what lies there is never removed either
+            import fcntl
+
             fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
     finally:
@@ -28,7 +29,9 @@ def held(path: Path) -> Iterator[None]:
 def remove_left(paths: Iterable[Path]) -> None:
     """Remove those files and folders that no process holds any more."""
     for path in paths:
-        with suppress(OSError):  # another process removes it too, or it belongs to another user
+        with suppress(OSError, ImportError):  # another process removes it too, or it belongs to another user
+            import fcntl
+
             if path.is_symlink() or age_s(path) < _YOUNG_S:
                 continue
             descriptor = os.open(path, os.O_RDONLY)

@@ -173,9 +173,5 @@ def _values_of_rows(rows: pa.RecordBatchReader) -> Iterator[list[Any]]:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    seen: dict[str, int] = {}
-    out = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return out
+    before = [names[:at].count(name) for at, name in enumerate(names)]
+    return [f"{name}_{n + 1}" if n else name for name, n in zip(names, before, strict=True)]

@@ -16,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -278,19 +278,20 @@ def _of_json(text: str, path: Path, by_line: bool) -> _Records:
     except json.JSONDecodeError as problem:
         if problem.msg != "Extra data":  # more objects follow the first, as in .jsonl
             raise
-        by_line = True
-    if not by_line:
-        rows = whole if isinstance(whole, list) else [whole]
-        yield from ((None, _checked(value, f"row {number} of {path}")) for number, value in enumerate(rows, 1))
-        return
-    filled = ((line, words) for line, words in enumerate(io.StringIO(text, newline="\n"), 1) if words.strip())
-    for number, (line, words) in enumerate(filled, 1):
-        where = f"row {number} of {path} (line {line})"
+        by_line, whole = True, None
+    values = whole if isinstance(whole, list) else [whole]
+    lines = enumerate(io.StringIO(text, newline="\n"), 1)
+    written = (each for each in lines if each[1].strip())
+    rows: Iterable[tuple[int | None, Any]] = written if by_line else ((None, value) for value in values)
+    for number, (line, value) in enumerate(rows, 1):
+        where = f"row {number} of {path}" + (f" (line {line})" if by_line else "")
         try:
-            value = _JSON.decode(words)
+            record = _JSON.decode(value) if by_line else value
         except (ValueError, RecursionError) as problem:
             raise RbpxError(f"{where}: not JSON ({problem}); fix that line") from None
-        yield line, _checked(value, where)
+        if not isinstance(record, dict):
+            raise RbpxError(f"{where}: not an object with named values; give one object per row")
+        yield line, record
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -301,12 +302,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _JSON: Final = json.JSONDecoder(object_pairs_hook=_object)  # made once: `json.loads` would make one for each line
-
-
-def _checked(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise RbpxError(f"{where}: not an object with named values; give one object per row")
-    return value
 
 
 def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str], _Records]:
@@ -355,15 +350,13 @@ def _of_workbook(content: bytes, path: Path, file_mib: int, sheet: str | None) -
                 f"{path}, line {line}: a formula has no result yet; open the file where it is calculated, and save it"
             )
     numbered = [(line, row) for line, row in enumerate(rows, 1) if _holds(row)]
-    used = sorted({at for _, row in numbered for at, cell in enumerate(row) if cell is not None})
-    (_, heading), *body = numbered or [(0, ())]
-    columns = ["" if cell is None else str(cell) for cell in _at(heading, used)]
-    return columns, ((line, dict(zip(columns, _at(row, used), strict=True))) for line, row in body)
+    used = [cells for cells in zip_longest(*(row for _, row in numbered)) if _holds(cells)]
+    heading, *body = zip(*used, strict=True) if used else [()]
+    columns = ["" if cell is None else str(cell) for cell in heading]
+    return columns, (
+        (at, dict(zip(columns, row, strict=True))) for (at, _), row in zip(numbered[1:], body, strict=True)
+    )
 
 
 def _holds(row: Sequence[Any]) -> bool:
     return any(cell is not None for cell in row)
-
-
-def _at(row: Sequence[Any], places: Sequence[int]) -> list[Any]:
-    return [row[at] if at < len(row) else None for at in places]

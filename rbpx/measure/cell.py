@@ -187,12 +187,12 @@ def write_cell(
     """
     tokenizer, tokenizer_hash, documents = protocol.loaded.tokenizer, protocol.loaded.tokenizer_hash, sample.documents
     if not store.has_vocab(tokenizer_hash):
-        store.write_table("vocab", tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))
+        store.write_file("vocab", tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))
     if new is not None:
         facts = run_facts(run_id, cell, protocol, windows, documents, *new)
         store.write_run(run_id, facts, run_tables(run_id, new[0], windows, documents, cell.protocol))
     if best is not None:
-        store.write_table("best", run_id, best)
+        store.write_file("best", run_id, best)
     names = ("family", "size", "model", "revision", "dataset")
     record = {
         "cell_key": cell.key,

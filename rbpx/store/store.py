@@ -317,7 +317,7 @@ class Store:
         except OSError as problem:
             raise self.unwritten(problem) from None
 
-    def write_table(self, kind: str, name: str, table: pa.Table) -> None:
+    def write_file(self, kind: str, name: str, table: pa.Table) -> None:
         """Write a Parquet file of a folder outside the runs, once: the name follows from what is in it."""
         if not self.file(kind, name).is_file():
             self.place_file(

@@ -39,7 +39,7 @@ def filled(
     store, rng = Store(root), np.random.default_rng(seed)
     store.prepare()
     ids = {"tokenizer_hash": [TOKENIZER] * N_IDS, "token_id": range(N_IDS), "text": [f"t{n}" for n in range(N_IDS)]}
-    store.write_table("vocab", TOKENIZER, _table(schema.VOCAB, ids))
+    store.write_file("vocab", TOKENIZER, _table(schema.VOCAB, ids))
     doc_id = np.repeat(np.arange(len(LENGTHS)), np.array(LENGTHS) - 1)
     position = np.concatenate([np.arange(1, length) for length in LENGTHS])
     token_id = rng.zipf(1.3, len(doc_id)) % N_IDS

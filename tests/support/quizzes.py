@@ -74,7 +74,7 @@ def quiz(root: Path, sizes: Mapping[str, int] = SIZES, family: str = "mine", dat
         }  # fmt: skip
         store.write_record("cells", cell["cell_key"], cell)
     vocab = {"tokenizer_hash": [TOKENIZER] * len(item), "token_id": range(len(item)), "text": [f"t{n}" for n in item]}
-    store.write_table("vocab", TOKENIZER, _table(schema.VOCAB, vocab))
+    store.write_file("vocab", TOKENIZER, _table(schema.VOCAB, vocab))
     return store
 
 

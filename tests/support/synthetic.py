@@ -185,7 +185,7 @@ def _write_run(
     }
     if not store.has_vocab(facts["tokenizer_hash"]):
         ids = {"tokenizer_hash": [facts["tokenizer_hash"]] * 3, "token_id": [0, 1, 2], "text": ["a", "b", "c"]}
-        store.write_table(
+        store.write_file(
             "vocab",
             facts["tokenizer_hash"],
             pa.table({name: pa.array(ids[name], schema.VOCAB.field(name).type) for name in ids}),

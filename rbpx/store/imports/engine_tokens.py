@@ -32,8 +32,7 @@ from rbpx.store.store import Record, Store, now
 from rbpx.ties import Ties
 from rbpx.version import __version__
 
-_NEEDED: Final = ("engine", "engine_version", "family", "size", "S", "dataset", "vocab_size", "dtype")
-_EXAMPLE: Final[dict[str, Any]] = {
+_NEEDED: Final[dict[str, Any]] = {  # names, with an example
     **{"engine": "vllm", "engine_version": "0.11.0", "family": "NAME", "size": "7b", "S": 6500000000},
     **{"dataset": "NAME", "vocab_size": 32000, "dtype": "bfloat16"},
 }
@@ -85,10 +84,9 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
                 if key in tokens:
                     raise CellError(f"position {key[1]} of document {key[0]} appears twice; remove one")
                 tokens[key] = token
-        except CellError as problem:
-            faults.append(f"{at.place}: {problem}")
-        except (AttributeError, LookupError, TypeError, ValueError) as problem:
-            faults.append(f"{at.place}: not an answer of an engine ({reason(problem)}); give it whole")
+        except (CellError, AttributeError, LookupError, TypeError, ValueError) as problem:
+            why = f"not an answer of an engine ({reason(problem)}); give it whole"
+            faults.append(f"{at.place}: {problem if isinstance(problem, CellError) else why}")
     refuse(faults, len(faults), path, otherwise="")
     if not tokens:
         raise RbpxError(f"{path} has no scored token; give a file with at least one")
@@ -98,8 +96,7 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
 def _answers(values: dict[str, Any]) -> list[dict[str, Any]]:
     """The answers in a row: one for each choice where there are several."""
     choices = values.get("choices")
-    are = isinstance(choices, list) and choices and all(isinstance(choice, dict) for choice in choices)
-    return choices if are else [values]  # type: ignore[return-value]
+    return choices if isinstance(choices, list) and choices else [values]
 
 
 def _tokens(answer: dict[str, Any], document: int, ties: Ties | None, vocab_size: int) -> Iterator[EngineToken]:
@@ -144,8 +141,8 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, vocab_size: int) ->
                 f"token {position} of prompt_logprobs names {len(entry):,} tokens, and {quoted(token_id)} is not among "
                 "them; ask with return_token_ids=true, or prompt_logprobs=0"
             )
-        raw = {"doc_id": doc_id, "position": position, "token_id": token_id, "text": of_token.get("decoded_token")}
-        yield _token(raw | {name: of_token.get(name) for name in ("rank", "logprob")}, Ties.pessimistic, vocab_size)
+        place = {"doc_id": doc_id, "position": position, "token_id": token_id}
+        yield _token(of_token | place | {"text": of_token.get("decoded_token")}, Ties.pessimistic, vocab_size)
 
 
 @cache
@@ -166,28 +163,27 @@ def _numbers(vocab_size: int) -> dict[str, Number]:
 
 def _token(told: Mapping[str, Any], rule: Ties | None, vocab_size: int) -> EngineToken:
     """Check a token and convert it."""
-    numbers, values, name = _numbers(vocab_size), dict[str, Any](), ""
-    try:
-        for name, number in numbers.items():
-            cell = told.get(name)
+    values = dict[str, Any]()
+    for name, number in _numbers(vocab_size).items():
+        cell = told.get(name)
+        try:
             values[name] = None if cell is None else number.of(cell)
-    except CellError as problem:
-        raise CellError(f"{name} {problem}") from None
-    missing = next((name for name in _OF_TOKEN if values[name] is None), None)
-    if missing is not None:
-        none = f"no {missing}; a token has {', '.join(_OF_TOKEN)}, and rank or greater and ties"
-        raise CellError(f"{missing} {quoted(told[missing])} {numbers[missing].meaning}" if missing in told else none)
+        except CellError as problem:
+            raise CellError(f"{name} {problem}") from None
+        if values[name] is None and name in _OF_TOKEN:
+            none = f"no {name}; a token has {', '.join(_OF_TOKEN)}, and rank or greater and ties"
+            raise CellError(f"{name} {quoted(cell)} {number.meaning}" if name in told else none)
     greater, ties, rank, text = values["greater"], values["ties"], values["rank"], told.get("text")
     others = (greater or 0) + (ties or 0)
     if others >= vocab_size:
-        raise CellError(f"greater + ties {quoted(others)} {numbers['ties'].meaning}")
+        raise CellError(f"greater + ties {quoted(others)} {_numbers(vocab_size)['ties'].meaning}")
     if rank is not None and greater is None and ties is None:
         if rule not in (Ties.pessimistic, Ties.optimistic):
             raise CellError("this rank has no tie rule; give ties=pessimistic or ties=optimistic")
         greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
     doc_id, position, token_id, logprob = (values[name] for name in _OF_TOKEN)
-    text = text if isinstance(text, str) else None
-    token = EngineToken(doc_id, position, token_id, min(logprob, 0.0), greater, ties, text)
+    of_text = text if isinstance(text, str) else None
+    token = EngineToken(doc_id, position, token_id, min(logprob, 0.0), greater, ties, of_text)
     excluded = exclusion(token, vocab_size)
     if excluded is not None:
         where = f"position {token.position} of document {token.doc_id}"
@@ -251,7 +247,7 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
     """
     missing = [name for name in _NEEDED if getattr(request, name) in (None, "")]
     if missing:
-        raise RbpxError(f"import tokens needs {', '.join(f'{name}=' for name in missing)}, as in {typed(**_EXAMPLE)}")
+        raise RbpxError(f"import tokens needs {', '.join(f'{name}=' for name in missing)}, as in {typed(**_NEEDED)}")
     V = request.vocab_size
     assert V is not None
     sha256, tokens = read_engine_tokens(path, request.ties, V)
@@ -292,7 +288,7 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
     store.prepare()
     if not store.has_vocab(tokenizer_hash):
         vocab = {"token_id": range(V), "text": [texts.get(token, f"#{token}") for token in range(V)]}
-        store.write_table(
+        store.write_file(
             "vocab", tokenizer_hash, pa.table({"tokenizer_hash": [tokenizer_hash] * V} | vocab, schema.VOCAB)
         )
     if run.is_new:

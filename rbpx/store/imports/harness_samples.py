@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from rbpx.errors import RbpxError, number_of
 from rbpx.files.cells import quoted
 from rbpx.files.rows import Row, read_rows
@@ -23,8 +20,6 @@ from rbpx.store.imports.cells import CellError
 from rbpx.store.imports.faults import refuse
 
 __all__ = ["SCORES", "Scored", "is_of_harness", "read_samples"]
-
-Floats = npt.NDArray[np.float64]
 
 SCORES: Final = ("accuracy", "accuracy_stderr", "bits_per_byte", "bits_per_byte_stderr")
 _METRICS: Final = ("acc", "exact_match")  # the accuracy where none is named: the first that was logged
@@ -87,9 +82,9 @@ def read_samples(path: Path, metric: str | None = None, filter_name: str | None 
         except CellError as problem:
             faults.append(f"{row.place}: {problem}")
     refuse(faults, len(faults), path, otherwise="")
-    known = np.array([target for target in targets if target is not None], float)
-    accuracy = _mean(shares) if shares else (None, None)
-    bits = _bits_per_byte(known) if len(known) == len(targets) else (None, None)
+    known = [(nats / math.log(2), n_bytes) for nats, n_bytes in filter(None, targets)]
+    accuracy = _ratio([(share, 1) for share in shares]) if shares else (None, None)
+    bits = _ratio(known) if len(known) == len(targets) else (None, None)
     if not shares and bits[0] is None:
         named_by = typed(columns={"accuracy": "METRIC"})
         raise RbpxError(f"{path} logs neither an accuracy nor a likelihood; name a metric with {named_by}")
@@ -158,20 +153,9 @@ def _right_choice(row: Row, continuations: Sequence[str]) -> int | None:
     return same[0] if len(same) == 1 else None
 
 
-def _mean(values: Sequence[float]) -> tuple[float, float | None]:
-    n = len(values)
-    mean = math.fsum(values) / n
-    if n == 1:
-        return mean, None
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
-
-
-def _bits_per_byte(targets_I2: Floats) -> tuple[float, float | None]:
-    """The ratio of all nats to all bytes, in bits, and its standard error (of a ratio of means, to first order)."""
-    nats_I, bytes_I = targets_I2[:, 0], targets_I2[:, 1]
-    n, ratio = len(nats_I), nats_I.sum() / bytes_I.sum()
-    bits = float(ratio / math.log(2))
-    if n == 1:
-        return bits, None
-    spread = ((nats_I - ratio * bytes_I) ** 2).sum() / (n * (n - 1))
-    return bits, float(math.sqrt(spread) / bytes_I.mean() / math.log(2))
+def _ratio(items: Sequence[tuple[float, float]]) -> tuple[float, float | None]:
+    """The ratio of two sums over items, and its standard error (of a ratio of means, to first order)."""
+    n, of_n = len(items), math.fsum(of for _, of in items)
+    ratio = math.fsum(value for value, _ in items) / of_n
+    spread = math.fsum((value - ratio * of) ** 2 for value, of in items)
+    return ratio, math.sqrt(spread / (n - 1) / n) / (of_n / n) if n > 1 else None

@@ -25,7 +25,7 @@ from rbpx.store.imports.columns import QUANTITIES as LOSSES
 from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.plausible import check_attempts, check_sizes
 from rbpx.store.imports.rules import RULES, field_of, rule_of
-from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_varied
+from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
 
 FIELDS: Final = tuple(name for name in OBSERVATIONS.names if name != "run_id")
 RUN: Final = ("source", "family", "size", "revision", "dataset", "text_hash", "protocol", "dtype")  # names of a run
@@ -185,12 +185,10 @@ class _Reader:
 
     def part(self, fields: dict[str, pa.Array], kept: Mask) -> pa.Table:
         """Some rows of the relation; missing fields are null."""
-        rows = np.flatnonzero(kept)
-        columns, known = with_varied(_SCHEMA, fields), fields | {"row": pa.array(np.arange(len(kept)))}
-        whole = [
-            known[each.name].take(rows) if each.name in known else pa.nulls(len(rows), each.type) for each in columns
-        ]
-        return pa.table(whole, names=columns.names).cast(columns)
+        columns = with_varied(_SCHEMA, fields)
+        known = {name: array for name, array in fields.items() if name in columns.names}
+        rows = pa.table(known | {"row": np.arange(len(kept))}).filter(pa.array(kept))
+        return with_all(rows, columns)
 
     def repeated(self, value: Any, field: str) -> pa.Array:
         """One value in all rows."""

@@ -37,7 +37,7 @@ def write(store: Store, new: pa.Table, origin: Record) -> str:
     columns = pa.schema([each for each in with_varied(OBSERVATIONS, new.column_names) if each.name not in empty])
     rows = new.append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(columns.names)
     name = f"{origin['source']}-{digest_of_rows(rows)}"
-    store.write_table("imports", name, rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
+    store.write_file("imports", name, rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
     return name
 
 
