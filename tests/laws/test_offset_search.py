@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares, minimize_scalar
 
-from rbpx.laws.families.series import fit_series
+from rbpx.laws.families.series import fit_series, stack
 from rbpx.laws.in_k import fit_k_law
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.intervals.lack_of_fit import stack_families
 from rbpx.laws.names import Method
 from rbpx.laws.power.fixed_parameters import fit_law_with_priors
 from rbpx.laws.power.law import fit_power_law
@@ -152,7 +151,7 @@ def test_an_offset_and_its_ends_lie_above_no_measured_value() -> None:
         beyond += free.x[2] > y.min()
         found = [(fit_power_law(S, y, method=Method.offset).E, y), (fit_k_law(k, y / 3, None, Method.offset).E, y / 3)]
         found.append((fit_law_with_priors(S, y, None, Method.offset, {"E": Prior(2.35, 0.1)}).E, y))
-        found.append((Estimate(float(fit_series(stack_families([S], [y]), n_E=1).theta_P[-1])), y))
+        found.append((Estimate(float(fit_series(stack([S], [y]), n_E=1).theta_P[-1])), y))
         for E, measured in found:
             assert all(at is None or at <= measured.min() for at in (E.value, E.lo, E.hi))
             assert E.ends is None or E.ends[0] <= (E.value or 0.0) <= E.ends[1]

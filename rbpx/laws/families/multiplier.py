@@ -14,9 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.families.series import SeriesLaw, fit_series
+from rbpx.laws.families.series import SeriesLaw, SeriesPoints, fit_series, stack
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
-from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_families
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.power.fixed_parameters import (
     f_test_p,
@@ -82,13 +81,13 @@ def fit_multiplier(
         return _NOTHING | {"status": Status.too_few_sizes}, []
     if not all(np.all(np.greater(each, 0) & np.isfinite(each)) for each in y):
         return _NOTHING | {"status": Status.not_positive}, []
-    points = stack_families(x, y, y_replicates, n_effective)
+    points = stack(x, y, y_replicates or (), n_effective)
     if E is not None and offset is Offset.given:
         return _with_given(points, E)
     return _compared(fit_series(points, n_E))
 
 
-def _with_given(points: FamilyPoints, E: Prior) -> tuple[Numbers, list[Numbers]]:
+def _with_given(points: SeriesPoints, E: Prior) -> tuple[Numbers, list[Numbers]]:
     shared, dof = fit_series(points, 1), len(points.x_M) - 5
     about, of_shared = _uncertainty(shared), float(shared.theta_P[4])
     told = NO_ESTIMATE if about is None else Estimate(of_shared, *about.interval(of_shared, np.eye(5)[4]))

@@ -3,17 +3,57 @@
 Shapes: F series, M points of all of them, P parameters: ln C at the reference of each series, exponents, offsets.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.intervals.lack_of_fit import FamilyPoints
+from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.numeric import Floats
 from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 
 _SHARES_OF_OFFSET: Final = (0.0, 0.3, 0.6, 0.9)  # of the smallest y, where the search for an offset starts
 _END: Final = StoppingRule(step=1e-10, most_steps=1000)
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesPoints:
+    """Points of the series, one after the other.
+
+    Attributes:
+        x_M: ln(S / S_ref).
+        ln_S_ref: mean of ln S over all points.
+        family_M: 0 .. F-1.
+        change_BM: change of ln y under bootstrap replicates of the same documents for all series.
+    """
+
+    x_M: Floats
+    ln_S_ref: float
+    ln_y_M: Floats
+    family_M: NDArray[np.intp]
+    change_BM: Floats | None
+    n_effective: float | None
+
+
+def stack(
+    S_F: Sequence[ArrayLike],
+    y_F: Sequence[ArrayLike],
+    y_replicates_F: Sequence[ArrayLike | None] = (),
+    n_effective: float | None = None,
+) -> SeriesPoints:
+    """Concatenates series; replicates, [B, N_f] each of the same documents, are used where all have them.
+
+    Rows with a value that is not positive and finite are left out.
+    """
+    ln_S_M, ln_y_M = (np.log(np.concatenate([np.asarray(each, np.float64) for each in of])) for of in (S_F, y_F))
+    family_M, ln_S_ref, change_BM = np.repeat(np.arange(len(S_F)), list(map(np.size, S_F))), float(ln_S_M.mean()), None
+    known = [np.asarray(y, np.float64) for y in y_replicates_F if y is not None]
+    if len(known) == len(S_F) and len(set(map(len, known))) == 1:
+        replicates = Replicates.of(np.concatenate(known, axis=1), n_effective)
+        change_BM = replicates.ln_y_BN - ln_y_M if replicates.suffices else None
+    return SeriesPoints(ln_S_M - ln_S_ref, ln_S_ref, ln_y_M, family_M, change_BM, n_effective)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +66,14 @@ class SeriesLaw:
         E: the fixed offset of all series, where none is a parameter.
     """
 
-    points: FamilyPoints
+    points: SeriesPoints
     theta_P: Floats
     n_E: int = 0
     E: float = 0.0
 
     def places(self, of: Any) -> tuple[Any, Any, Any]:
         """Returns the indices in theta of ln C, alpha and E of one or many series."""
-        n = self.points.n_families
+        n = int(self.points.family_M.max()) + 1
         return of, n + of, 2 * n + of * (self.n_E > 1)
 
     def constants(self, of: Any) -> tuple[Any, Any, Any]:
@@ -71,11 +111,7 @@ class SeriesLaw:
         return J_MP
 
 
-def fit_series(
-    points: FamilyPoints,
-    n_E: int = 0,
-    E: float = 0.0,
-) -> SeriesLaw:
+def fit_series(points: SeriesPoints, n_E: int = 0, E: float = 0.0) -> SeriesLaw:
     """Fits the law by least squares of ln y with E >= 0, the best of several searches; a line where E is 0.
 
     E is at most the smallest y. `n_E` and `E` (below every y) are as in `SeriesLaw`.
@@ -100,8 +136,8 @@ def fit_series(
     return replace(line, theta_P=found.theta_PB[:, found.best])
 
 
-def _through(points: FamilyPoints, n_E: int, E: float) -> SeriesLaw:
+def _through(points: SeriesPoints, n_E: int, E: float) -> SeriesLaw:
     """Fits ln(y - E) in closed form."""
-    of_family, x_M1 = points.of_family_MF, points.x_M[:, None]
+    of_family, x_M1 = np.eye(points.family_M.max() + 1)[points.family_M], points.x_M[:, None]
     theta_P = np.linalg.lstsq(np.hstack([of_family, -x_M1 * of_family]), np.log(np.exp(points.ln_y_M) - E))[0]
     return SeriesLaw(points, np.append(theta_P, [E] * n_E), n_E, E)

@@ -7,88 +7,15 @@ Shapes: N sizes, F families, M points of all families, B bootstrap replicates of
 sizes.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc
 
-from rbpx.laws.intervals.estimate import Estimate, Replicates, from_stderr
+from rbpx.laws.intervals.estimate import Estimate, from_stderr
 from rbpx.laws.numeric import Floats
-
-Whole = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class FamilyPoints:
-    """Points of F families, one family after the other.
-
-    Attributes:
-        x_M: ln(S / S_ref).
-        ln_S_ref: mean of ln S over all points.
-        family_M: 0 .. F-1.
-        size_M: index of the size; equal where S is.
-        change_BM: change of ln y under bootstrap replicates of the same documents for all families.
-    """
-
-    x_M: Floats
-    ln_S_ref: float
-    ln_y_M: Floats
-    family_M: Whole
-    size_M: Whole
-    change_BM: Floats | None
-    n_effective: float | None = None
-
-    @property
-    def n_families(self) -> int:
-        """Number of families."""
-        return int(self.family_M.max()) + 1
-
-    @property
-    def of_family_MF(self) -> Floats:
-        """Indicators of the families."""
-        return np.asarray(self.family_M[:, None] == np.arange(self.n_families), np.float64)
-
-    @property
-    def of_size_MG(self) -> Floats:
-        """Indicators of the sizes."""
-        return np.asarray(self.size_M[:, None] == np.unique(self.size_M), np.float64)
-
-    @property
-    def same_size_MM(self) -> Floats:
-        """Whether two points have the same size, as 1 or 0."""
-        return np.asarray(self.size_M[:, None] == self.size_M, np.float64)
-
-
-def stack_family(ln_S_M: ArrayLike, ln_y_M: ArrayLike, change_BM: Floats | None = None) -> FamilyPoints:
-    """Returns one family, in which a size may recur, from ln S and ln y."""
-    x_M = np.asarray(ln_S_M, np.float64)
-    size_M = np.unique(x_M, return_inverse=True)[1].astype(np.int64)
-    ln_S_ref, family_M = float(x_M.mean()), np.zeros(len(x_M), np.int64)
-    return FamilyPoints(x_M - ln_S_ref, ln_S_ref, np.asarray(ln_y_M, np.float64), family_M, size_M, change_BM)
-
-
-def stack_families(
-    S_F: Sequence[ArrayLike],
-    y_F: Sequence[ArrayLike],
-    y_replicates_F: Sequence[ArrayLike | None] | None = None,
-    n_effective: float | None = None,
-) -> FamilyPoints:
-    """Concatenates families; replicates, [B, N_f] each of the same documents, are used where all have them.
-
-    Rows with a value that is not positive and finite are left out.
-    """
-    sizes, values = ([np.asarray(each, np.float64) for each in of] for of in (S_F, y_F))
-    y_M, family_M = np.concatenate(values), np.repeat(np.arange(len(sizes)), [len(S) for S in sizes])
-    known, change_BM = [np.asarray(y, np.float64) for y in y_replicates_F or () if y is not None], None
-    if len(known) == len(sizes) and len({len(y_BN) for y_BN in known}) == 1:
-        replicates = Replicates.of(np.concatenate(known, axis=1), n_effective)
-        change_BM = replicates.ln_y_BN - np.log(y_M) if replicates.suffices else None
-    points = stack_family(np.log(np.concatenate(sizes)), np.log(y_M), change_BM)
-    return replace(points, family_M=family_M, n_effective=n_effective)
-
 
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: smaller residuals are rounding
 
@@ -173,33 +100,25 @@ class NestedTest:
     sd_rest: float
 
 
-def lack_of_fit_test(points: FamilyPoints, own_MQ: Floats, residual_M: Floats) -> NestedTest | None:
-    """Tests whether sizes have effects beyond the laws: F = lack of fit / pure error.
+def lack_of_fit_test(ln_S_N: Floats, ln_y_N: Floats, J_NP: Floats, residual_N: Floats) -> NestedTest | None:
+    """Tests whether sizes have effects beyond a law: F = lack of fit / pure error, the difference of their trainings.
 
-    Pure error is the difference of trainings of one size. `own_MQ` are derivatives of ln y by a constant and an
-    exponent for each family, and by what they share; residuals are about any law within their span. None where too few
-    sizes are trained more than once, or where the families are equal to within rounding.
+    `J_NP` are derivatives of ln y by the law's parameters; residuals are about any law within their span. None where
+    too few sizes are trained more than once, or where their trainings are equal to within rounding.
 
     Source:
         N. R. Draper and H. Smith, Applied Regression Analysis, 3rd ed. (1998), section 2.2.
     """
-    return _nested(points, own_MQ, np.column_stack([own_MQ, points.of_size_MG]), residual_M)
-
-
-def _nested(points: FamilyPoints, small_MP: Floats, large_MQ: Floats, residual_M: Floats) -> NestedTest | None:
-    n, n_small, n_large = len(residual_M), _rank(small_MP), _rank(large_MQ)
-    if n_large == n_small or n_large >= n:
+    models = J_NP, np.column_stack([J_NP, np.equal.outer(ln_S_N, np.unique(ln_S_N))])
+    n_law, n_sizes = (int(np.linalg.matrix_rank(each)) for each in models)
+    if n_law == n_sizes or n_sizes >= len(residual_N):
         return None
-    left_small, left_large = (residual_M - J @ (np.linalg.pinv(J) @ residual_M) for J in (small_MP, large_MQ))
-    rest = float(left_large @ left_large)
-    if is_rounding(left_large, points.ln_y_M):
+    about_N, left_N = (residual_N - each @ (np.linalg.pinv(each) @ residual_N) for each in models)
+    if is_rounding(left_N, ln_y_N):
         return None
-    step = max(float(left_small @ left_small) - rest, 0.0)
-    dof, dof_rest = n_large - n_small, n - n_large
+    rest = float(left_N @ left_N)
+    step = max(float(about_N @ about_N) - rest, 0.0)
+    dof, dof_rest = n_sizes - n_law, len(residual_N) - n_sizes
     F = (step / dof) / (rest / dof_rest)
     about = ((step + rest) / (dof + dof_rest)) ** 0.5
     return NestedTest(F, dof, dof_rest, float(fdtrc(dof, dof_rest, F)), about, (rest / dof_rest) ** 0.5)
-
-
-def _rank(J_MP: Floats) -> int:
-    return int(np.linalg.matrix_rank(J_MP))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws.arguments import level_of
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate, Replicates, by_name, flat
-from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test, stack_family
+from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none, finite_or_none
 from rbpx.laws.power.offset import EQUATIONS, NAMES, NOTHING, Regression, centred, ln_law, regression_of
@@ -175,8 +175,8 @@ class PowerLaw(LawFit):
         """Lack-of-fit test against the differences between models of one size; None where no size repeats."""
         if self.regression is None or len(set(self.S)) == len(self.S):
             return None
-        points = stack_family(np.log(self.S), np.log(np.abs(self.y)))
-        return lack_of_fit_test(points, self.regression.free_jacobian_NP, self.regression.residual_N)
+        points = np.log(self.S), np.log(np.abs(self.y))
+        return lack_of_fit_test(*points, self.regression.free_jacobian_NP, self.regression.residual_N)
 
     @property
     def alpha_text(self) -> Estimate:

@@ -31,7 +31,6 @@ from rbpx.laws.intervals.estimate import (
     moments,
     student_t,
 )
-from rbpx.laws.intervals.lack_of_fit import FamilyPoints, stack_family
 from rbpx.laws.numeric import Floats, bisect
 from rbpx.laws.power.offset import Regression, lines, ln_law, profile_offset
 
@@ -41,80 +40,6 @@ _REACH: Final = np.linspace(-8, 24, 161)  # around alpha, in half widths of its 
 _STEEPEST: Final = 4.0  # larger exponents describe a step between two sizes
 ALPHA: Final = 0.05  # of tests
 _SMALLEST: Final = 1e-100  # p
-
-
-@dataclass(frozen=True)
-class SharedError:
-    """The error of one linear combination of the values.
-
-    Attributes:
-        scatter: standard error from the scatter of the models, effects of sizes included.
-        dof: its degrees of freedom, by Satterthwaite.
-        explained: standard deviation within it that the documents explain.
-        shared: variance over documents that residuals do not show.
-        unit: variance if the points scattered independently with variance 1.
-        n_effective: effective sample size of the documents.
-    """
-
-    scatter: float
-    dof: float
-    explained: float
-    shared: float
-    unit: float
-    n_effective: float | None = None
-
-    @property
-    def half_width(self) -> float:
-        """Half width of the 95 % interval."""
-        return half_width(self.shared, self.scatter, self.dof, self.explained, n_effective=self.n_effective)
-
-    @property
-    def variance_of_one(self) -> float:
-        """Variance that independent points would need for the combination to have this scatter."""
-        return self.scatter**2 / self.unit
-
-
-def shared_error(points: FamilyPoints, jacobian_MP: Floats, residual_M: Floats, at: int) -> SharedError:
-    """Returns the error of parameter number `at` of a least-squares fit to all points, by its jacobian of full rank.
-
-    With K the indicator of points of one size, r = M e the residuals and l the influence of each point, the variance
-    omega^2 l'l + tau^2 l'K l is estimated by the combination a r'r + b r'K r of that mean. Where all families have the
-    same sizes the interval is exact (N - P degrees of freedom of one family), otherwise Satterthwaite's are taken at
-    the estimated variances. If no two families share a size, the residuals count as independent.
-
-    Source:
-        F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110; S. R. Searle, G. Casella, C. E. McCulloch, Variance
-        Components (1992), section 5.3.
-    """
-    L_PM = np.linalg.pinv(jacobian_MP)
-    rest_MM, same_MM, influence_M = np.eye(len(residual_M)) - jacobian_MP @ L_PM, points.same_size_MM, L_PM[at]
-    wanted = np.array([influence_M @ influence_M, influence_M @ same_MM @ influence_M])
-    squares = np.array([residual_M @ residual_M, residual_M @ same_MM @ residual_M])
-    # Means of r'r and r'K r, by omega^2 and tau^2.
-    of_size_MM = rest_MM @ same_MM
-    of_one, mixed, of_sizes = (float(np.trace(each)) for each in (rest_MM, of_size_MM, of_size_MM @ of_size_MM))
-    means = np.array([[of_one, mixed], [mixed, of_sizes]])
-    if np.linalg.cond(means) > _WORST_CONDITION:  # all sizes differ, or all are shared
-        (a, b), omega2, tau2 = (wanted[1] / mixed, 0.0), squares[0] / of_one, 0.0
-    else:
-        (a, b), (omega2, tau2) = np.linalg.solve(means, wanted), np.linalg.solve(means, squares)
-        if omega2 < 0 or tau2 < 0:
-            omega2, tau2 = (squares[0] / of_one, 0.0) if tau2 < 0 else (0.0, squares[0] / mixed)
-    form_MM = a * rest_MM + b * of_size_MM @ rest_MM
-    variance = float(residual_M @ form_MM @ residual_M)
-    if variance < 0:  # an unbiased estimate may be negative; effects of sizes are then set to 0
-        form_MM = rest_MM * (wanted[0] / of_one)
-        variance, tau2 = float(residual_M @ form_MM @ residual_M), 0.0
-    spread_MM = form_MM @ (tau2 * same_MM + omega2 * np.eye(len(residual_M)))
-    rounds = float(np.sum(spread_MM * spread_MM.T))
-    dof = float(np.trace(spread_MM)) ** 2 / rounds if rounds > 0 else of_one
-    text = explained = 0.0
-    if points.change_BM is not None:
-        change_BM = points.change_BM - points.change_BM.mean(axis=0)
-        text = float((change_BM @ influence_M).var(ddof=1))
-        explained = max(float(np.einsum("bm,mn,bn->b", change_BM, form_MM, change_BM).mean()), 0.0)
-    shared = max(text - explained, 0.0)
-    return SharedError(variance**0.5, dof, explained**0.5, shared, float(wanted[0]), points.n_effective)
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,12 +140,51 @@ def uncertainty(regression: Regression, x_N: Floats, replicates: Replicates | No
     scatter, text_scatter = total**0.5, explained**0.5
     if len(set(x_N.tolist())) < len(x_N) and regression.free_PF is None:
         root_N = np.sqrt(w_N)
-        points = stack_family(x_N, np.zeros(len(x_N)), changes)
-        J_MP, residual_M = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
-        error = shared_error(points, J_MP, residual_M, at=1)
-        scatter, text_scatter, dof = error.variance_of_one**0.5, error.explained / error.unit**0.5, error.dof
+        J_NP, residual_N = regression.free_jacobian_NP * root_N[:, None], regression.residual_N * root_N
+        scatter, text_scatter, dof = _of_repeated_sizes(x_N, J_NP, residual_N, changes)
     n_effective = None if replicates is None else replicates.n_effective
     return Uncertainty(text_PP, bias_P, spread_PP, scatter, text_scatter, dof, text is not None, point, n_effective)
+
+
+def _of_repeated_sizes(
+    x_N: Floats, J_NP: Floats, residual_N: Floats, change_BN: Floats | None
+) -> tuple[float, float, float]:
+    """Scatter, the part of it that documents explain, and its degrees of freedom, for alpha, where sizes repeat.
+
+    With K the indicator of points of one size, r the residuals and l the influence of each point on alpha, the variance
+    omega^2 l'l + tau^2 l'K l is estimated by the combination a r'r + b r'K r of that mean, with Satterthwaite's degrees
+    of freedom at the estimated variances.
+
+    Source:
+        F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110; S. R. Searle, G. Casella, C. E. McCulloch, Variance
+        Components (1992), section 5.3.
+    """
+    L_PN = np.linalg.pinv(J_NP)
+    rest_NN, same_NN, influence_N = np.eye(len(x_N)) - J_NP @ L_PN, np.equal.outer(x_N, x_N).astype(float), L_PN[1]
+    wanted = np.array([influence_N @ influence_N, influence_N @ same_NN @ influence_N])
+    squares = np.array([residual_N @ residual_N, residual_N @ same_NN @ residual_N])
+    # Means of r'r and r'K r, by omega^2 and tau^2.
+    of_size_NN = rest_NN @ same_NN
+    of_one, mixed, of_sizes = (float(np.trace(each)) for each in (rest_NN, of_size_NN, of_size_NN @ of_size_NN))
+    means = np.array([[of_one, mixed], [mixed, of_sizes]])
+    if np.linalg.cond(means) > _WORST_CONDITION:  # the residuals do not tell the variances apart
+        (a, b), omega2, tau2 = (wanted[1] / mixed, 0.0), squares[0] / of_one, 0.0
+    else:
+        (a, b), (omega2, tau2) = np.linalg.solve(means, wanted), np.linalg.solve(means, squares)
+        if omega2 < 0 or tau2 < 0:
+            omega2, tau2 = (squares[0] / of_one, 0.0) if tau2 < 0 else (0.0, squares[0] / mixed)
+    form_NN = a * rest_NN + b * of_size_NN @ rest_NN
+    variance = float(residual_N @ form_NN @ residual_N)
+    if variance < 0:  # an unbiased estimate may be negative; effects of sizes are then set to 0
+        form_NN = rest_NN * (wanted[0] / of_one)
+        variance, tau2 = float(residual_N @ form_NN @ residual_N), 0.0
+    spread_NN = form_NN @ (tau2 * same_NN + omega2 * np.eye(len(x_N)))
+    rounds = float(np.sum(spread_NN * spread_NN.T))
+    dof = float(np.trace(spread_NN)) ** 2 / rounds if rounds > 0 else of_one
+    explained = 0.0
+    if change_BN is not None:
+        explained = max(float(np.einsum("bm,mn,bn->b", change_BN, form_NN, change_BN).mean()), 0.0)
+    return math.sqrt(variance / wanted[0]), math.sqrt(explained / wanted[0]), dof
 
 
 def _text(
