@@ -9,7 +9,7 @@ from rbpx.laws.intervals.bootstrap import bootstrap_weights
 from rbpx.laws.names import Objective
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import optima
+from rbpx.laws.surface.surface import optimum
 from rbpx.status import Status
 from tests.support import repeats
 
@@ -26,7 +26,7 @@ def fitted(runs: Runs, n_replicates: int = 0) -> Surface:
 def resample(fit: Surface, b: int) -> Mapping[str, float]:
     """The constants of one replicate."""
     assert fit.surface is not None
-    return {name: float(value_B[b]) for name, (_, value_B) in fit.surface.constants().items()}
+    return {name: float(value_R[1 + b]) for name, value_R in fit.surface.constants().items()}
 
 
 @pytest.mark.parametrize("truth", ["paper", "no excess"])
@@ -70,6 +70,6 @@ def test_runs_of_nearly_three_sizes_do_not_determine_R_and_it_is_said(truth: str
 def test_the_best_of_a_budget_on_repeated_text_has_an_interval() -> None:
     surface = fitted(repeats.draw(repeats.TRUTHS["paper"], DESIGNS["grid"], seed=1), 30).surface
     assert surface is not None
-    scarce, endless = (optima(surface, [1e20], U=U)[0] for U in (2e9, None))
+    scarce, endless = (optimum(surface, 1e20, U=U) for U in (2e9, None))
     assert scarce.S.lo < scarce.S.value < scarce.S.hi
     assert scarce.y.value > endless.y.value

@@ -7,7 +7,7 @@ import pytest
 
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import six_S
-from rbpx.laws.surface.surface import optima, split
+from rbpx.laws.surface.surface import optimum, split
 from tests.support.surfaces import BUDGET, CONSTANTS, TRUE, draw, grid, law, plain_y, runs_of, surface_of, true_optimum
 
 
@@ -23,7 +23,7 @@ def brute(form: str, C: float, flops_per_token, U: float) -> float:
 
 def test_the_closed_form_is_where_the_least_y_is() -> None:
     surface = surface_of("chinchilla", TRUE, runs_of("chinchilla"))
-    (best,) = optima(surface, [BUDGET])
+    best = optimum(surface, BUDGET)
     S = true_optimum(BUDGET)
     assert best.S.value == pytest.approx(S, rel=5e-5)
     assert best.D.value == pytest.approx(BUDGET / 6 / S, rel=5e-5)
@@ -37,7 +37,7 @@ def test_a_search_finds_the_optimum_of_any_form_and_cost(form: str, flops_per_to
     surface = surface_of(form, CONSTANTS[form], runs_of(form))
     U = 1e10 if form == "data_constrained" else None
     for C in (1e19, 1e21):
-        (best,) = optima(surface, [C], flops_per_token, U)
+        best = optimum(surface, C, flops_per_token, U)
         assert best.S.value == pytest.approx(brute(form, C, flops_per_token, U or math.inf), rel=1e-4)
         assert best.D.value == pytest.approx(C / float(flops_per_token(np.array([best.S.value]))[0]), rel=1e-9)
 
@@ -45,7 +45,7 @@ def test_a_search_finds_the_optimum_of_any_form_and_cost(form: str, flops_per_to
 def test_search_and_closed_form_agree_with_their_intervals() -> None:
     surface = fit_surface(draw((1,), grid(5, 4), 0.01).runs, n_replicates=60).surface
     assert surface is not None
-    (closed,), (searched,) = optima(surface, [BUDGET]), optima(surface, [BUDGET], lambda S: 6 * S)
+    closed, searched = optimum(surface, BUDGET), optimum(surface, BUDGET, lambda S: 6 * S)
     for a, b in ((closed.S, searched.S), (closed.D, searched.D), (closed.y, searched.y)):
         assert (a.value, a.lo, a.hi) == pytest.approx((b.value, b.lo, b.hi), rel=1e-5)
         assert a.lo < a.value < a.hi
@@ -55,10 +55,10 @@ def test_search_and_closed_form_agree_with_their_intervals() -> None:
 def test_a_constant_at_its_bound_leaves_no_optimum(name: str) -> None:
     surface = surface_of("chinchilla", {**TRUE, name: 0.0}, runs_of("chinchilla"))
     for cost in (six_S, lambda S: 6 * S):
-        (best,) = optima(surface, [BUDGET], cost)
+        best = optimum(surface, BUDGET, cost)
         assert (best.S.value, best.D.value, best.y.value) == (None, None, None)
 
 
 def test_budgets_have_to_be_positive() -> None:
     with pytest.raises(ValueError, match="budget must be positive"):
-        optima(surface_of("chinchilla", TRUE, runs_of("chinchilla")), [0.0])
+        optimum(surface_of("chinchilla", TRUE, runs_of("chinchilla")), 0.0)

@@ -13,7 +13,7 @@ from rbpx.laws.surface.averaged import predict_on_line
 from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceParameters, optima
+from rbpx.laws.surface.surface import SurfaceParameters, optimum
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def held(drawn: Drawn, n_replicates: int = 200) -> dict[str, bool]:
     fit = fit_surface(drawn.runs, n_replicates=n_replicates)
     assert fit.surface is not None
     of = {name: (fit.constants[name], value) for name, value in TRUE.items()}
-    (best,) = optima(fit.surface, [BUDGET])
+    best = optimum(fit.surface, BUDGET)
     S = true_optimum(BUDGET)
     of["S_opt"] = (best.S, S)
     of["D_opt"] = (best.D, BUDGET / 6 / S)

@@ -46,6 +46,21 @@ def non_negative(terms_BTN: Floats, y_N: Floats) -> Floats:
     return np.array([nnls((terms_TN / y_N).T, np.ones(len(y_N)))[0] for terms_TN in terms_BTN])
 
 
+def curvature_by_differences(
+    form: "SurfaceForm", x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats
+) -> Floats:
+    """Returns the sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
+    P = theta_BP.shape[1]
+    bend_BPP = np.empty((len(theta_BP), P, P))
+    g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
+    for p in range(P):
+        step_BP = np.zeros_like(theta_BP)
+        step_BP[:, p] = np.where(theta_BP[:, p] + _STEP > form.upper_P[p], -_STEP, _STEP)
+        moved_BP = (form.evaluate(x, theta_BP + step_BP)[1] @ pull_BN[..., None])[..., 0]
+        bend_BPP[:, p] = (moved_BP - g_BP) / step_BP[:, p, None]
+    return (bend_BPP + bend_BPP.swapaxes(1, 2)) / 2
+
+
 _EXPONENTS: Final = (0.03, 0.1, 0.2, 0.35, 0.55, 0.9, 1.5)
 
 
@@ -215,27 +230,10 @@ class Kaplan:
         """Returns the bounds of each search."""
         return self.upper_P[:, None]
 
-    def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """Returns the curvature by differences."""
-        return curvature_by_differences(self, x, theta_BP, J_BPN, pull_BN)
+    curvature = curvature_by_differences
 
 
 SurfaceForm = Chinchilla | Kaplan
-
-
-def curvature_by_differences(
-    form: SurfaceForm, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats
-) -> Floats:
-    """Returns the sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
-    P = theta_BP.shape[1]
-    bend_BPP = np.empty((len(theta_BP), P, P))
-    g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
-    for p in range(P):
-        step_BP = np.zeros_like(theta_BP)
-        step_BP[:, p] = np.where(theta_BP[:, p] + _STEP > form.upper_P[p], -_STEP, _STEP)
-        moved_BP = (form.evaluate(x, theta_BP + step_BP)[1] @ pull_BN[..., None])[..., 0]
-        bend_BPP[:, p] = (moved_BP - g_BP) / step_BP[:, p, None]
-    return (bend_BPP + bend_BPP.swapaxes(1, 2)) / 2
 
 
 def constants_at_bounds(form: SurfaceForm, theta_P: Floats) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from rbpx.laws.surface.design import Design, judge_design
 from rbpx.laws.surface.equations import Chinchilla, Kaplan, SurfaceForm, constants_at_bounds
 from rbpx.laws.surface.loss import POINT, REPLICATE, Loss, ln_likelihood, loss
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import Optimum, SurfaceParameters, optima
+from rbpx.laws.surface.surface import Optimum, SurfaceParameters, optimum
 from rbpx.status import Status, first_of, in_order
 
 FORMS: Final[dict[str, type[SurfaceForm]]] = {each.name: each for each in (Chinchilla, Kaplan, DataConstrained)}
@@ -105,7 +105,7 @@ class Surface:
 
     def optimum(self, C: float, U: float | None = None) -> Optimum:
         """Returns the size and tokens with the least y for C = 6 S D training FLOPs, with U unique tokens."""
-        return optima(self._fitted, [C], U=U)[0]
+        return optimum(self._fitted, C, U=U)
 
     @property
     def _fitted(self) -> SurfaceParameters:
@@ -160,73 +160,89 @@ def fit_surface(
     """
     if not 0 < delta < math.inf:
         raise ValueError(f"delta must be positive and finite, got {delta}")
-    kind, y_N, objective = FORMS[form], runs.y_N, Objective(objective)
-    N = len(y_N)
+    kind, design = FORMS[form], judge_design(runs.S_N, runs.D_N) if len(runs.y_N) else None
+    fit = Surface(form, Objective(objective), delta, dict.fromkeys(kind.names, NO_ESTIMATE), runs, design)
     fixed_P = np.isin(kind.names, [*given, *(() if runs.repeats else kind.saturating)])
-    n_free = int((~fixed_P).sum())
-    design = judge_design(runs.S_N, runs.D_N) if N else None
-    unknown = dict.fromkeys(kind.names, NO_ESTIMATE)
-    fit = Surface(form, objective, delta, unknown, runs, design)
+    status = _without_numbers(fit, int((~fixed_P).sum()), collinear)
+    found = _with_numbers(fit, fixed_P, given, n_replicates, seed) if status is None else None
+    if found is not None:
+        return found
+    is_collinear = design is not None and design.is_collinear
+    return replace(
+        fit, reasons=in_order([status or Status.not_converged, Status.collinear_design if is_collinear else None])
+    )
 
-    def without(status: Status) -> Surface:
-        collinear = [Status.collinear_design] if design is not None and design.is_collinear else []
-        return replace(fit, reasons=in_order([status, *collinear]))
 
-    if N and not np.all((y_N > 0) & np.isfinite(y_N)):
-        return without(Status.not_positive)
+def _without_numbers(fit: Surface, n_free: int, collinear: bool) -> Status | None:
+    """Why a form cannot be fitted, as far as the points tell before a search."""
+    y_N, design = fit.runs.y_N, fit.design
     on_a_line = design is not None and design.is_collinear and not design.is_budget
-    if N <= n_free:
+    if not np.all((y_N > 0) & np.isfinite(y_N)):
+        return Status.not_positive
+    if len(y_N) <= n_free:
         vary = design is not None and min(design.n_S, design.n_D) > _OF_A_LINE
-        return without(Status.collinear_design if on_a_line and vary else Status.too_few_sizes)
+        return Status.collinear_design if on_a_line and vary else Status.too_few_sizes
     if np.ptp(y_N) == 0:
-        return without(Status.no_trend)
-    if on_a_line and not collinear:
-        return without(Status.collinear_design)
+        return Status.no_trend
+    return Status.collinear_design if on_a_line and not collinear else None
+
+
+def _with_numbers(
+    fit: Surface, fixed_P: NDArray[np.bool_], given: Mapping[str, float], n_replicates: int, seed: int
+) -> Surface | None:
+    """The fit from many starts, and of each replicate; None where the search does not converge."""
+    runs, kind, N = fit.runs, FORMS[fit.form], fit.n_points
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
+    unit = 1.0 if fit.objective_name is Objective.log_huber else y_ref
     equation = kind(y_ref)
     held, origin = equation.fixed_numbers(given), equation.reference(given)
-    x = runs.x.about(origin.get("S", runs.x.ln_S_ref), origin.get("D", runs.x.ln_D_ref)) if origin else runs.x
-    held_P = np.array([held.get(name, 0.0) for name in kind.names])
-    ln_y_N = np.log(runs.y_N / y_ref)
-    unit = 1.0 if objective is Objective.log_huber else y_ref
-    once_1N = np.ones((1, N))
+    x = runs.x.about(origin.get("S", runs.x.ln_S_ref), origin.get("D", runs.x.ln_D_ref))
+    ln_y_N, weight_N = np.log(runs.y_N / y_ref), np.ones(N)
     if runs.weight_N is not None:
-        once_1N = once_1N * (runs.weight_N / runs.weight_N.mean())
-    whole = Loss(equation, x, objective, delta / unit, ln_y_N[None], once_1N, fixed_P)
-    end_WP, total, converged = _search(whole, held_P)
+        weight_N = runs.weight_N / runs.weight_N.mean()
+    whole = Loss(equation, x, fit.objective_name, fit.delta / unit, ln_y_N[None], weight_N[None], fixed_P)
+    end_WP, total, converged = _search(whole, np.array([held.get(name, 0.0) for name in kind.names]))
     if not converged:
-        return without(Status.not_converged)
-    theta_P = end_WP[0]
-    theta_BP = _refit(whole, runs, end_WP, n_replicates, seed)
-    ln_fit_1N, J_1PN = equation.evaluate(x, theta_P[None])
-    left_N = ln_fit_1N[0] - ln_y_N
-    surface = SurfaceParameters(equation, x, theta_P, theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N)
-    unidentified = tuple(name for name in equation.unidentified(x, theta_P) if name not in given)
-    loose = [name for name in kind.names if name not in (*unidentified, *given)]
-    at_bound = tuple(name for name in constants_at_bounds(equation, theta_P) if name in loose)
-    judged = judge_design(runs.S_N, runs.D_N, J_1PN[0][[name not in given for name in kind.names]])
-    constants = {name: constant_estimate(surface, name, name in unidentified, float(y_N.min())) for name in kind.names}
-    judged_names = [name for name in (*kind.exponents, *kind.saturating) if name in loose]
-    reasons = {
-        Status.barely_determined: bool(unidentified)
-        or (n_replicates > 0 and any(_is_open(constants[name], name in kind.saturating) for name in judged_names)),
-        Status.collinear_design: judged.is_collinear,
-        Status.at_bound: bool(at_bound),
-    }
-    ln_L = ln_likelihood(objective, delta, total * unit**2, N)
+        return None
+    theta_BP, n_free = _refit(whole, runs, end_WP, n_replicates, seed), int((~fixed_P).sum())
+    left_N = equation.evaluate(x, end_WP[:1])[0][0] - ln_y_N
+    surface = SurfaceParameters(equation, x, end_WP[0], theta_BP, runs.n_groups, n_free, left_N, fixed_P, runs.weight_N)
+    ln_L = ln_likelihood(fit.objective_name, fit.delta, total * unit**2, N)
     return replace(
-        fit,
-        constants=constants,
+        _judged(fit, surface, given),
         objective=total * unit**2,
         aic=None if ln_L is None else 2 * n_free - 2 * ln_L,
         bic=None if ln_L is None else n_free * math.log(N) - 2 * ln_L,
-        at_bound=at_bound,
-        unidentified=unidentified,
-        design=judged,
-        reasons=in_order(status for status, holds in reasons.items() if holds),
         n_left_out=int((~np.isfinite(theta_BP).all(axis=1)).sum()),
         surface=surface,
         ways=((surface, 1.0),),
+    )
+
+
+def _judged(fit: Surface, surface: SurfaceParameters, given: Mapping[str, float]) -> Surface:
+    """Adds the constants, which of them the points do not determine, and the statuses that follow."""
+    kind, equation, x, theta_P, runs = FORMS[fit.form], surface.form, surface.x, surface.theta_P, fit.runs
+    unidentified = tuple(name for name in equation.unidentified(x, theta_P) if name not in given)
+    loose = [name for name in kind.names if name not in (*unidentified, *given)]
+    at_bound = tuple(name for name in constants_at_bounds(equation, theta_P) if name in loose)
+    J_PN = equation.evaluate(x, theta_P[None])[1][0]
+    design = judge_design(runs.S_N, runs.D_N, J_PN[[name not in given for name in kind.names]])
+    least_y = float(runs.y_N.min())
+    constants = {name: constant_estimate(surface, name, name in unidentified, least_y) for name in kind.names}
+    with_ends = [name for name in (*kind.exponents, *kind.saturating) if name in loose and len(surface.theta_BP)]
+    is_open = any(_is_open(constants[name], name in kind.saturating) for name in with_ends)
+    reasons = {
+        Status.barely_determined: bool(unidentified) or is_open,
+        Status.collinear_design: design.is_collinear,
+        Status.at_bound: bool(at_bound),
+    }
+    return replace(
+        fit,
+        constants=constants,
+        at_bound=at_bound,
+        unidentified=unidentified,
+        design=design,
+        reasons=in_order(status for status, holds in reasons.items() if holds),
     )
 
 
@@ -284,20 +300,19 @@ def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool, lea
 
     E and its ends are at most the least y, which no run refutes.
     """
-    value, value_B = surface.constants()[name]
-    if has_none or not math.isfinite(value):
+    value_R = surface.constants()[name]
+    if has_none or not math.isfinite(value_R[0]):
         return NO_ESTIMATE
     with np.errstate(all="ignore"):
         if name in surface.form.saturating:
-            share = surface.estimate(1 / (1 + value), 1 / (1 + value_B))
+            share = surface.estimate(1 / (1 + value_R))
             # Where the interval of 1 / (1 + R) reaches below 0, R has no upper end.
             ends = (share.value, share.hi, share.lo)
             return Estimate(*(None if each is None or each <= 0 else max(1 / each - 1, 0.0) for each in ends))
-        if name in surface.form.logarithmic and value > 0:
-            return surface.estimate(math.log(value), np.log(value_B)).exp()
-    linear = surface.estimate(value, value_B)
+        if name in surface.form.logarithmic and value_R[0] > 0:
+            return surface.estimate(np.log(value_R)).exp()
     most = least_y if name == "E" else math.inf
-    return linear.through(lambda each: min(max(each, 0.0), most))
+    return surface.estimate(value_R).through(lambda each: min(max(each, 0.0), most))
 
 
 def _is_open(constant: Estimate, is_saturating: bool) -> bool:

@@ -1,10 +1,10 @@
 """A fitted surface y(S, D): values, intervals of functions of its constants, and the optimum of a compute budget.
 
-Shapes: N points, B replicates or sets of constants, P numbers of theta, G points of a grid.
+Shapes: N points, B replicates, R the fit and the replicates, P numbers of theta, G points of a grid.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,49 +40,44 @@ class SurfaceParameters:
     fixed_P: NDArray[np.bool_]
     weight_N: Floats | None = None
 
-    def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> tuple[Floats, Floats]:
-        """Returns ln y of the fit, [N], and of each replicate, [B, N], at other points; U None means no repetition."""
-        theta = np.vstack([self.theta_P, self.theta_BP])
+    @property
+    def theta_RP(self) -> Floats:
+        """The constants, then those of each replicate."""
+        return np.vstack([self.theta_P, self.theta_BP])
+
+    def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> Floats:
+        """Returns ln y at other points, of the fit and of each replicate, [R, N]; U None means no repetition."""
         with np.errstate(invalid="ignore"):  # replicates without a fit
             x = Coordinates.of(np.log(S), np.log(D), U).about(self.x.ln_S_ref, self.x.ln_D_ref)
-            ln_y = self.form.evaluate(x, theta)[0] + math.log(self.form.y_ref)
-        return ln_y[0], ln_y[1:]
+            return self.form.evaluate(x, self.theta_RP)[0] + math.log(self.form.y_ref)
 
-    def constants(self) -> dict[str, tuple[float, Floats]]:
-        """Returns each constant of the fit, and of the replicates, [B]."""
-        of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
-        return {name: (float(each[0]), each[1:]) for name, each in of_all.items()}
+    def constants(self) -> dict[str, Floats]:
+        """Returns each constant of the fit and of the replicates, [R]."""
+        return self.form.constants(self.x, self.theta_RP)
 
-    def estimate(self, value: float, replicate_B: Floats, of_run: float = 0.0, p: float = 1 - LEVEL) -> Estimate:
+    def estimate(self, number_R: Floats, of_run: float = 0.0, p: float = 1 - LEVEL) -> Estimate:
         """Returns a number with its interval over runs, by Student's t with n_runs - n_free degrees of freedom.
 
         None where more than 5 % of the replicates lack the number, or no degree of freedom is left. `of_run` is the
         standard deviation of a new run about the surface.
         """
+        value, usable_B = float(number_R[0]), number_R[1:][np.isfinite(number_R[1:])]
         if not math.isfinite(value):
             return Estimate()
-        usable_B = replicate_B[np.isfinite(replicate_B)]
         dof = self.n_runs - self.n_free
-        if len(usable_B) < max(MIN_REPLICATES, (1 - MOST_LEFT_OUT) * len(replicate_B)) or dof < 1:
+        if len(usable_B) < max(MIN_REPLICATES, (1 - MOST_LEFT_OUT) * (len(number_R) - 1)) or dof < 1:
             return Estimate(value)
         # Under exponential weights the variance of a mean of n numbers is (n - 1) / (n + 1) of the unbiased one.
         with np.errstate(over="ignore"):  # for constants that no replicate determines
             of_replicates = float(usable_B.var(ddof=1)) * (self.n_runs + 1) / (self.n_runs - 1)
         return from_stderr(value, math.sqrt(of_replicates + of_run**2), dof, p)
 
-    def of_constants(self, number: Callable[[Mapping[str, Floats]], Floats]) -> Estimate:
-        """Returns a function of the constants, by name [B] in, [B] out, with its interval."""
-        of_all = self.form.constants(self.x, np.vstack([self.theta_P, self.theta_BP]))
-        with np.errstate(all="ignore"):
-            values = number(of_all)
-        return self.estimate(float(values[0]), values[1:])
-
     def predict(
         self, S: float, D: float, U: float | None = None, new_run: bool = False, p: float = 1 - LEVEL
     ) -> Estimate:
         """Predicts y at another point, with the interval of the surface or, with `new_run`, of one new run."""
-        (ln_y,), ln_y_B1 = self.ln_y([S], [D], None if U is None else [U])
-        return self.estimate(float(ln_y), ln_y_B1[:, 0], self.scatter if new_run else 0.0, p).exp()
+        ln_y_R1 = self.ln_y([S], [D], None if U is None else [U])
+        return self.estimate(ln_y_R1[:, 0], self.scatter if new_run else 0.0, p).exp()
 
     @property
     def scatter(self) -> float:
@@ -107,55 +102,49 @@ class Optimum:
     y: Estimate
 
 
-def optima(
+def optimum(
     surface: SurfaceParameters,
-    budgets: Sequence[float],
+    C: float,
     flops_per_token: Callable[[Floats], Floats] = six_S,
     U: float | None = None,
-) -> list[Optimum]:
-    """Returns the optimum of each budget, with 95 % intervals over runs, by a search along the budget.
+) -> Optimum:
+    """Returns the optimum of a budget, with 95 % intervals over runs, by a search along the budget.
 
     `flops_per_token` is 6 times all parameters where the head counts. Tokens beyond U are repeated. S, D and y are None
     where A, B, alpha or beta is at its bound, or no minimum lies within a factor of 1e6 of the sizes of the runs;
     without ends where that holds for more than 5 % of the replicates.
 
     Raises:
-        ValueError: a budget is not positive and finite.
+        ValueError: the budget is not positive and finite.
     """
-    if not all(0 < C < math.inf for C in budgets):
-        raise ValueError(f"a budget must be positive and finite, got {list(budgets)}")
-    return [_optimum(surface, C, flops_per_token, U) for C in budgets]
-
-
-def _optimum(
-    surface: SurfaceParameters, C: float, flops_per_token: Callable[[Floats], Floats], U: float | None
-) -> Optimum:
-    theta_BP, x = np.vstack([surface.theta_P, surface.theta_BP]), surface.x
+    if not 0 < C < math.inf:
+        raise ValueError(f"a budget must be positive and finite, got {C}")
+    theta_RP, x = surface.theta_RP, surface.x
     ln_S_N = x.s_N + x.ln_S_ref
     ln_S_G = np.linspace(ln_S_N.min() - _REACH, ln_S_N.max() + _REACH, _PLACES)
 
     def ln_D(ln_S: Floats) -> Floats:
         return np.asarray(math.log(C) - np.log(flops_per_token(np.exp(ln_S))))
 
-    def ln_y(ln_S_BG: Floats, theta_BP: Floats) -> Floats:
-        at = Coordinates.of(ln_S_BG, ln_D(ln_S_BG), U).about(x.ln_S_ref, x.ln_D_ref)
+    def ln_y(ln_S_RG: Floats, theta_RP: Floats) -> Floats:
+        at = Coordinates.of(ln_S_RG, ln_D(ln_S_RG), U).about(x.ln_S_ref, x.ln_D_ref)
         with np.errstate(all="ignore"):
-            return surface.form.evaluate(at, theta_BP)[0]
+            return surface.form.evaluate(at, theta_RP)[0]
 
-    ln_y_BG = ln_y(ln_S_G, theta_BP)
-    ln_y_BG = np.where(np.isfinite(ln_y_BG), ln_y_BG, np.inf)
-    at_B, least_B = ln_y_BG.argmin(axis=1), ln_y_BG.min(axis=1)
+    ln_y_RG = ln_y(ln_S_G, theta_RP)
+    ln_y_RG = np.where(np.isfinite(ln_y_RG), ln_y_RG, np.inf)
+    at_R, least_R = ln_y_RG.argmin(axis=1), ln_y_RG.min(axis=1)
     # A minimum has to rise on both sides; a y that levels off has none.
-    inner = np.flatnonzero((least_B < ln_y_BG[:, 0]) & (least_B < ln_y_BG[:, -1]))
-    before, here, after = (ln_S_G[at_B[inner] + step] for step in (-1, 0, 1))
+    inner = np.flatnonzero((least_R < ln_y_RG[:, 0]) & (least_R < ln_y_RG[:, -1]))
+    before, here, after = (ln_S_G[at_R[inner] + step] for step in (-1, 0, 1))
     found = find_minimum(
-        lambda ln_S_B, *theta_B: ln_y(ln_S_B[:, None], np.column_stack(theta_B))[:, 0],
+        lambda ln_S_R, *theta_R: ln_y(ln_S_R[:, None], np.column_stack(theta_R))[:, 0],
         (before, here, after),
-        args=tuple(theta_BP[inner].T),
+        args=tuple(theta_RP[inner].T),
     )
-    of_BV = np.full((len(theta_BP), 3), np.nan)
-    of_BV[inner] = np.column_stack([found.x, ln_D(found.x), found.f_x + math.log(surface.form.y_ref)])
-    S, D, y = (surface.estimate(float(each[0]), each[1:]).exp() for each in of_BV.T)
+    of_RV = np.full((len(theta_RP), 3), np.nan)
+    of_RV[inner] = np.column_stack([found.x, ln_D(found.x), found.f_x + math.log(surface.form.y_ref)])
+    S, D, y = (surface.estimate(each_R).exp() for each_R in of_RV.T)
     return Optimum(C, S, D, y)
 
 
@@ -164,6 +153,7 @@ def split(surface: SurfaceParameters) -> tuple[Estimate, Estimate]:
 
     a = beta / (alpha + beta).
     """
-    a = surface.of_constants(lambda of: of["beta"] / (of["alpha"] + of["beta"]))
-    b = surface.of_constants(lambda of: of["alpha"] / (of["alpha"] + of["beta"]))
-    return a, b
+    of = surface.constants()
+    with np.errstate(all="ignore"):
+        a_R = of["beta"] / (of["alpha"] + of["beta"])
+    return surface.estimate(a_R), surface.estimate(1 - a_R)

@@ -16,7 +16,7 @@ from rbpx.laws.surface.checks import held_out
 from rbpx.laws.surface.decision import BestRun, best_run, best_run_with_serving, irreducible
 from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import TENFOLD, best_values, candidates, next_runs, predictions
-from rbpx.laws.surface.surface import optima
+from rbpx.laws.surface.surface import optimum
 from rbpx.questions.decide import DecideKeys
 from rbpx.runs.group import Group
 from rbpx.runs.points.outliers import outlier_rows
@@ -136,7 +136,7 @@ def _by_form(
     yield _row("runs", own, reasons, n_points=fit.n_points, n_runs=fit.n_runs, E=fit.constants.get("E", NO_ESTIMATE))
     if fit.surface is None or alone is None:
         return
-    best = [] if fit.unidentified else optima(fit.surface, [C for C in wanted if fit.finds_best(C)])
+    best = [] if fit.unidentified else [optimum(fit.surface, C) for C in wanted if fit.finds_best(C)]
     for each in best:
         S, D = each.S.value, each.D.value
         y = NO_ESTIMATE if S is None or D is None else alone.predict(S, D, new_run=True)

@@ -17,7 +17,7 @@ from rbpx.laws.surface.decision import best_run
 from rbpx.laws.surface.fit import Surface
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.next_runs import TENFOLD
-from rbpx.laws.surface.surface import Optimum, optima, split
+from rbpx.laws.surface.surface import Optimum, optimum, split
 from rbpx.questions.surface import SurfaceKeys
 from rbpx.runs.fits import naming
 from rbpx.runs.group import Group
@@ -129,7 +129,7 @@ def _form(group: Group, trained: Trained, form: str, options: dict[str, Any], re
         if surface is None or flops_per_token is None or not known or not asks_form:
             return []
         found = [Optimum(C, NO_ESTIMATE, NO_ESTIMATE, NO_ESTIMATE) for C in known]
-        found = optima(surface, known, flops_per_token, request.unique_tokens) if is_identified else found
+        found = [optimum(surface, C, flops_per_token, request.unique_tokens) for C in known] if is_identified else found
         return [flat(vars(each)) for each in found]
 
     by_budget: Record = {"optima": best(flops_used(members)), "optima_with_head": best(flops_with_head(members))}
