@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rbpx.laws.numeric import Floats
 
 Sets = NDArray[np.intp]
+_UNIT: Final = 1e-3  # the least magnitude of a parameter, in the relative length of a step
 _FREE: Final = 1e-2  # damping that hardly shortens a step
 _LEAST_PIVOT: Final = 1e-14  # of a diagonal element: below it a matrix counts as singular
 _MOST_DAMPING: Final = 1e12
@@ -122,13 +123,11 @@ def minimise(
     upper_P: ArrayLike = np.inf,
     end: StoppingRule = StoppingRule(),
     damping: float = 0.0,
-    unit: float = 1e-3,
     at_once: int = 8192,
 ) -> Minima:
     """Minimises the objective of each search, descending at every step.
 
-    Bounds are [P] or [P, B]; a parameter with equal bounds is held fixed. `unit` is the least magnitude of a parameter
-    in the relative length of a step; `at_once` searches are in memory at once.
+    Bounds are [P] or [P, B]; a parameter with equal bounds is held fixed. `at_once` searches are in memory at once.
     """
     n = start_PB.shape[1]
     lower_PB, upper_PB = (np.broadcast_to(np.asarray(each, float).T, start_PB.T.shape).T for each in (lower_P, upper_P))
@@ -137,7 +136,7 @@ def minimise(
     with np.errstate(all="ignore"):  # a step too far has no objective, and is not taken
         for first in range(0, n, at_once):
             of_B = np.arange(first, min(first + at_once, n))
-            _descend(objective, of_B, found, lower_PB, upper_PB, end, damping, unit)
+            _descend(objective, of_B, found, lower_PB, upper_PB, end, damping)
     return found
 
 
@@ -182,7 +181,6 @@ def _descend(
     upper_PB: Floats,
     end: StoppingRule,
     damping: float,
-    unit: float,
 ) -> None:
     """Runs some searches to their ends and stores the results."""
     theta_PB, lower_PB, upper_PB = found.theta_PB[:, of_B], lower_PB[:, of_B], upper_PB[:, of_B]
@@ -190,7 +188,7 @@ def _descend(
     damping_B, idle_B = np.full(len(of_B), damping), np.zeros(len(of_B), dtype=np.intp)
     for _ in range(end.most_steps):
         step_PB, gain_B = _step(at, theta_PB, lower_PB, upper_PB, damping_B)
-        length_B = (np.abs(step_PB) / (unit + np.abs(theta_PB))).max(axis=0)
+        length_B = (np.abs(step_PB) / (_UNIT + np.abs(theta_PB))).max(axis=0)
         is_free_B = damping_B <= _FREE
         new_PB = np.clip(theta_PB + step_PB, lower_PB, upper_PB)
         new = objective(new_PB, of_B)

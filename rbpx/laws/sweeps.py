@@ -89,7 +89,7 @@ class SweepCell:
         return told | by_name(y=self.best.y) | {"y_least": self.y_least} | by_name(**named)
 
 
-def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, seed: int = 0) -> SweepMinimum:
+def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False) -> SweepMinimum:
     """Estimates the best of runs of one size and token count, from a finite quantity that is better when lower.
 
     `knobs` are [N] each, NaN where unknown; positive ones enter by their logarithms. `are_seeds` says that runs with
@@ -105,7 +105,7 @@ def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False, s
     here = {name: Estimate(float(value_N[least])) for name, value_N in knobs.items() if math.isfinite(value_N[least])}
     near_N = np.flatnonzero(alike_N)
     if scaled:
-        found = _quadratic(y_N[near_N], [varied[name][near_N] for name in scaled], seed)
+        found = _quadratic(y_N[near_N], [varied[name][near_N] for name in scaled])
         if found is not None:
             y, at, weight_N = found
             return SweepMinimum(
@@ -130,13 +130,13 @@ def _spread(weight_K: Floats, at_K: NDArray[np.int64], n: int) -> Floats:
     return weight_N
 
 
-def _quadratic(y_N: Floats, knobs: Sequence[Floats], seed: int) -> tuple[Estimate, list[Estimate], Floats] | None:
+def _quadratic(y_N: Floats, knobs: Sequence[Floats]) -> tuple[Estimate, list[Estimate], Floats] | None:
     """The minimum, its place, and the weight of each run in it; None where the runs do not enclose a minimum."""
     in_ln = [bool((value_N > 0).all()) for value_N in knobs]
     x_NV = np.column_stack([np.log(each) if ln else each for each, ln in zip(knobs, in_ln, strict=True)])
     known = None
     for a_coefficient in _RUNS_A_COEFFICIENT:
-        found = _minimum(y_N, x_NV, a_coefficient, seed)
+        found = _minimum(y_N, x_NV, a_coefficient)
         known = known or found
         if found is not None and all(each.ends is not None for each in found[1]):
             known = found
@@ -147,9 +147,7 @@ def _quadratic(y_N: Floats, knobs: Sequence[Floats], seed: int) -> tuple[Estimat
     return y, [each.exp() if ln else each for each, ln in zip(at, in_ln, strict=True)], weight_N
 
 
-def _minimum(
-    y_N: Floats, x_NV: Floats, a_coefficient: int, seed: int
-) -> tuple[Estimate, list[Estimate], Floats] | None:
+def _minimum(y_N: Floats, x_NV: Floats, a_coefficient: int) -> tuple[Estimate, list[Estimate], Floats] | None:
     """The same in the coordinates of the quadratic, from the runs nearest to its minimum."""
     V, unit_V = x_NV.shape[1], x_NV.std(axis=0)
     P = (V + 1) * (V + 2) // 2
@@ -178,10 +176,10 @@ def _minimum(
     inverse_PP, at_P = np.linalg.inv(X_KP.T @ X_KP), _terms(z_V[None])[0]
     sd = math.sqrt(float(((y_N[near_N] - X_KP @ theta_P) ** 2).sum()) / dof)
     se = sd * math.sqrt(float(at_P @ inverse_PP @ at_P))
-    slope_VP = np.array([_curvature_and_slope(unit_P, z_V) for unit_P in np.eye(P)]).T
+    slope_VP = (np.eye(P)[:, 1 : V + 1] + _curvature(np.eye(P), V) @ z_V).T  # of the gradient at z, by coefficient
     too_low = sd**2 * float(np.trace(np.linalg.solve(H_VV, slope_VP @ inverse_PP @ slope_VP.T))) / 2
     value = float(at_P @ theta_P) + min(too_low, se)
-    drawn_BV = centre_V + _drawn(theta_P, np.asarray(inverse_PP * sd**2), dof, V, seed)
+    drawn_BV = centre_V + _drawn(theta_P, np.asarray(inverse_PP * sd**2), dof, V)
     places = zip((centre_V + z_V).tolist(), drawn_BV.T, strict=True)
     return (
         from_stderr(value, se, dof),
@@ -206,15 +204,9 @@ def _curvature(theta_P: Floats, V: int) -> Floats:
     return H_VV
 
 
-def _curvature_and_slope(theta_P: Floats, z_V: Floats) -> Floats:
-    """The gradient at z, linear in the coefficients."""
-    V = len(z_V)
-    return np.asarray(theta_P[1 : V + 1] + _curvature(theta_P, V) @ z_V)
-
-
-def _drawn(theta_P: Floats, covariance_PP: Floats, dof: int, V: int, seed: int) -> Floats:
+def _drawn(theta_P: Floats, covariance_PP: Floats, dof: int, V: int) -> Floats:
     """The minima of quadratics drawn about the fitted one, [B, V]; empty where too many have none."""
-    draws = np.random.default_rng(seed)
+    draws = np.random.default_rng(0)
     root_PP = np.linalg.cholesky(covariance_PP + 1e-14 * np.diag(np.diag(covariance_PP)))
     wide_B1 = np.sqrt(dof / draws.chisquare(dof, (_DRAWS, 1)))
     theta_BP = theta_P + wide_B1 * (draws.standard_normal((_DRAWS, len(theta_P))) @ root_PP.T)

@@ -27,7 +27,7 @@ def by_search(column: int, level: float) -> float | None:
 def test_both_ends_and_the_size_are_where_the_prediction_meets_the_level(level: float) -> None:
     (found,) = find_crossings(S, Y, [level]) or []
     # A lower end of y that meets the level is a size at which the level is just possible: the lower end of the sizes.
-    for number, column in ((found.ln_S, 0), (found.ln_lo, 1), (found.ln_hi, 2)):
+    for number, column in ((found.value, 0), (found.lo, 1), (found.hi, 2)):
         expected = by_search(column, level)
         assert (number is None) == (expected is None)
         assert number == (None if expected is None else pytest.approx(expected, abs=1e-6))
@@ -35,15 +35,15 @@ def test_both_ends_and_the_size_are_where_the_prediction_meets_the_level(level: 
 
 def test_a_level_that_an_offset_may_keep_from_being_reached_has_an_open_end() -> None:
     near, far, never = find_crossings(S, Y, [1.6, 0.3, 0.01]) or []
-    assert near.ln_hi is not None
-    assert far.ln_S is not None
-    assert far.ln_hi is None
-    assert (never.ln_S, never.ln_lo, never.ln_hi) == (None, None, None)
+    assert near.hi is not None
+    assert far.value is not None
+    assert far.hi is None
+    assert (never.value, never.lo, never.hi) == (None, None, None)
 
 
 def test_points_on_a_law_reach_a_level_where_its_inverse_says() -> None:
     (found,) = find_crossings(S, 40 * S**-0.15, [1.5]) or []
-    assert [found.ln_lo, found.ln_S, found.ln_hi] == pytest.approx([math.log(40 / 1.5) / 0.15] * 3, abs=1e-7)
+    assert [found.lo, found.value, found.hi] == pytest.approx([math.log(40 / 1.5) / 0.15] * 3, abs=1e-7)
 
 
 def test_three_values_that_turn_say_something_of_every_level() -> None:
@@ -51,7 +51,7 @@ def test_three_values_that_turn_say_something_of_every_level() -> None:
     found = find_crossings([14496, 25472, 39520], [1.749853071926675, 1.216169310084634, 1.433398184248886], [2.3, 0.1])
     assert found is not None
     for each in found:
-        ends = [end for end in (each.ln_lo, each.ln_S, each.ln_hi) if end is not None]
+        ends = [end for end in (each.lo, each.value, each.hi) if end is not None]
         assert ends == sorted(ends)
         assert np.isfinite(ends).all()
 

@@ -14,7 +14,7 @@ from rbpx.laws.success.chain import (
     plausible_curves,
     predict_success,
 )
-from rbpx.laws.success.sigmoid import Sigmoid, fit_sigmoid, refit_sigmoid
+from rbpx.laws.success.sigmoid import Sigmoid, fit_sigmoid
 
 TRUE = Sigmoid(np.array([-0.7, 1.1, 4.0, 0.95]))
 
@@ -54,15 +54,6 @@ def test_equal_bounds_hold_a_constant_and_too_few_points_have_no_fit() -> None:
     assert (held.theta_P[3], held.n_free) == (0.9, 3)
     assert fit_sigmoid(x_N[:3], y_N[:3], 0.25) is None
     assert fit_sigmoid(x_N[:3], y_N[:3], 0.25, bounds={"b": (1.0, 1.0)}) is not None
-
-
-def test_many_sets_at_once_are_fitted_as_each_alone() -> None:
-    x_BN = np.stack([drawn(seed=seed)[0] for seed in range(5)])
-    y_BN = np.stack([drawn(seed=seed)[1] for seed in range(5)])
-    fits = [fit_sigmoid(x_N, y_N, 0.25) for x_N, y_N in zip(x_BN, y_BN, strict=True)]
-    assert fits[0] is not None
-    theta_BP = refit_sigmoid(x_BN, y_BN, fits[0].theta_P).theta_PB.T
-    assert theta_BP == pytest.approx(np.array([fit.theta_P for fit in fits if fit is not None]), abs=1e-5)
 
 
 def test_points_alike_within_groups_count_as_fewer() -> None:

@@ -8,7 +8,7 @@ Shapes: N models, T other sizes.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -46,11 +46,16 @@ class ScatterModel:
 
     @classmethod
     def of(
-        cls, prior: float, R_NN: Floats, onward: Callable[[Floats], tuple[Floats, Floats]], rho: float = 0.0
+        cls,
+        prior: float,
+        R_NN: Floats,
+        onward: Callable[[Floats], tuple[Floats, Floats]],
+        is_correlated: bool = False,
+        departs: Departure | None = None,
     ) -> "ScatterModel":
         """Returns the scatter of a covariance."""
         whiten_NN = np.linalg.cholesky(np.linalg.inv(R_NN))
-        return cls(prior, whiten_NN, -2 * float(np.log(np.diag(whiten_NN)).sum()), onward, rho > 0)
+        return cls(prior, whiten_NN, -2 * float(np.log(np.diag(whiten_NN)).sum()), onward, is_correlated, departs)
 
 
 def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[ScatterModel, ...]:
@@ -64,7 +69,7 @@ def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[Scatte
         def onward(x_T: Floats, each: Covariance = each) -> tuple[Floats, Floats]:
             return np.zeros((len(x_T), len(x_N))), each.of_new(x_T, x_N)
 
-        found.append(replace(ScatterModel.of(prior, each.R_NN, onward), departs=each.kind))
+        found.append(ScatterModel.of(prior, each.R_NN, onward, departs=each.kind))
     return tuple(found)
 
 
@@ -81,7 +86,7 @@ def correlated(x_N: Floats, rho: float, common: float, prior: float) -> ScatterM
         carry_TN = np.asarray(np.linalg.solve(R_NN, R_TN.T).T if rho else R_TN, np.float64)
         return carry_TN, 1 - (carry_TN * R_TN).sum(axis=1)
 
-    return ScatterModel.of(prior, R_NN, onward, rho)
+    return ScatterModel.of(prior, R_NN, onward, rho > 0)
 
 
 def _correlation(x_T: Floats, x_N: Floats, rho: float) -> Floats:

@@ -293,15 +293,11 @@ class Moments:
     covariance_PP: Floats
 
 
-def moments(theta_P: Floats, theta_BP: Floats, n_effective: float | None = None) -> Moments | None:
-    """Returns bias and covariance of finite fitted parameters over replicates; None below 20 of them.
-
-    `n_effective` is None where the replicates already allow for it, or it is unknown.
-    """
+def moments(theta_P: Floats, theta_BP: Floats) -> Moments | None:
+    """Returns bias and covariance of finite fitted parameters over replicates; None below 20 of them."""
     if len(theta_BP) < MIN_REPLICATES:
         return None
-    covariance_PP = few_documents(n_effective) * np.atleast_2d(np.cov(theta_BP, rowvar=False))
-    return Moments(theta_BP.mean(axis=0) - theta_P, covariance_PP)
+    return Moments(theta_BP.mean(axis=0) - theta_P, np.atleast_2d(np.cov(theta_BP, rowvar=False)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ def fit_law_with_priors(
     y_replicates: Replicates | None,
     method: Method,
     pins: Priors,
-    backtests: bool = True,
     signed: bool = False,
 ) -> PowerLaw:
     """Fits a power law with fixed parameters or priors; the other arguments are those of `law.fit_power_law`.
@@ -38,12 +37,12 @@ def fit_law_with_priors(
     Raises:
         ImpossiblePrior: E is not below every y, or C is not positive.
     """
-    free = fit_power_law(S, y, y_replicates, method, backtests, signed)
+    free = fit_power_law(S, y, y_replicates, method, signed=signed)
     if free.regression is None:
         return free
     free_estimates = {"E": free.E, "alpha": free.alpha, "C": free.C}
     chosen = value_combinations(pins, free.y, free_estimates)
-    laws = [fit_power_law(S, y, y_replicates, method, backtests, signed, each.values) for each in chosen]
+    laws = [fit_power_law(S, y, y_replicates, method, signed=signed, given=each.values) for each in chosen]
     for law in laws:
         if law.regression is None:
             return law

@@ -48,12 +48,6 @@ def widen(y: Estimate, factor: float) -> Estimate:
     """Returns the estimate with an interval that is `factor` times as wide in ln |y|."""
     if factor == 1 or y.value is None or y.ends is None or y.value * y.ends[0] <= 0:
         return y
-    lo, hi = (y.value * _power(end / y.value, factor) for end in y.ends)
-    return Estimate(y.value, lo, hi)
-
-
-def _power(ratio: float, factor: float) -> float:
-    try:
-        return math.pow(ratio, factor)
-    except OverflowError:  # beyond any float
-        return math.inf
+    with np.errstate(over="ignore"):  # an end beyond any float is infinite
+        ends = y.value * np.power(np.array(y.ends) / y.value, factor)
+    return Estimate(y.value, *ends.tolist())

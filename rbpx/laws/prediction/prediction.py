@@ -158,25 +158,12 @@ def _ends(mixture: TMixture, p: float = 1 - LEVEL) -> Floats:
         return np.asarray(np.exp(mixture.quantiles(tails_of(p))))
 
 
-@dataclass(frozen=True)
-class Crossing:
-    """Where a level is reached, as ln S; None where that is outside the searched sizes.
+def find_crossings(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Estimate] | None:
+    """Finds where y falls to each level, as ln S; None of what no size shows that is searched, a million times away.
 
-    Attributes:
-        ln_S: smallest size at which a new model is more likely below the level than above it.
-        ln_lo: smallest size whose 95 % prediction interval contains the level.
-        ln_hi: largest such size.
-    """
-
-    ln_S: float | None
-    ln_lo: float | None
-    ln_hi: float | None
-
-
-def find_crossings(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Crossing] | None:
-    """Finds where y falls to each level, from a millionth of the smallest size to a million times the largest.
-
-    Levels and y are positive, and y decreases with S overall. None where `average_forms` has no prediction.
+    The value is the smallest size at which a new model is more likely below the level than above it, the ends are of
+    the sizes whose 95 % prediction interval contains the level. Levels and y are positive, and y decreases with S
+    overall. None where `average_forms` has no prediction.
     """
     from scipy.optimize.elementwise import find_root  # imported late for speed
 
@@ -196,7 +183,7 @@ def find_crossings(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[
         args=(ln_level_L[level_R], np.array(TAILS)[tail_R]),
         tolerances={"xatol": _CLOSE},
     ).x
-    return [Crossing(*(None if math.isnan(ln_S) else ln_S for ln_S in row)) for row in ln_S_L3.tolist()]
+    return [Estimate(*(None if math.isnan(ln_S) else ln_S for ln_S in row)) for row in ln_S_L3.tolist()]
 
 
 def _passed(below_T: Floats) -> list[int]:

@@ -206,11 +206,6 @@ def _turns(S: Sequence[float], y: Sequence[float]) -> bool:
     return bool(np.prod(np.polyval(slope, np.log([S[0], S[-1]]))) < 0)
 
 
-def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
-    """Returns intervals_missed where the interval of the largest size misses it."""
-    return [Status.intervals_missed] if _misses(S, backtests) else []
-
-
 _HELD: Final = 0.8  # share of the intervals of backtests that must hold, or predictions are widened
 
 
@@ -221,9 +216,8 @@ def judge_alone(reasons: Iterable[Status], held: Iterable[bool | None]) -> tuple
     where there are none.
     """
     told = [each for each in held if each is not None]
-    if not told:
-        return in_order([*reasons, Status.barely_determined])
-    return in_order([*reasons, *([Status.intervals_missed] if too_few_hold(told) else [])])
+    missed = Status.intervals_missed if too_few_hold(told) else None
+    return in_order([*reasons, missed if told else Status.barely_determined])
 
 
 def too_few_hold(held: Iterable[bool | None]) -> bool:
@@ -310,17 +304,18 @@ def _of_last(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtes
     return [Status.backtest_failed] if off > FAILED * abs(measured) and off >= abs(naive - measured) else []
 
 
-def _misses(S: Sequence[float], backtests: Sequence[Backtest]) -> bool:
-    """Whether the interval of the largest size, at its share of the level, misses half of its models or more.
+def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
+    """Returns intervals_missed where the interval of the largest size misses half of its models or more.
 
-    In ln y its ends are proportional to quantiles of Student's t.
+    The interval is at the size's share of the level; in ln y its ends are proportional to quantiles of Student's t.
     """
     last, dof = _last(S, backtests), len(set(S)) - 3
     if not last or dof < 1:
-        return False
+        return []
     wider = Z * float(stdtrit(dof, 1 - SIGNIFICANT / 4) / stdtrit(dof, TAILS[1]))
     errors = [error_in_sd(test.predicted.estimate, test.measured) for test in last]
-    return 2 * sum(error is not None and abs(error) > wider for error in errors) >= len(last)
+    missed = sum(error is not None and abs(error) > wider for error in errors)
+    return [Status.intervals_missed] if 2 * missed >= len(last) else []
 
 
 def trend_warnings(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:

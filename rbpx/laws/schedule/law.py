@@ -41,14 +41,12 @@ class Training:
         rate_T: of steps 1 to T.
         step_N: of the states, rising.
         loss_N: of the states, in nats.
-        power: of a rate in progress.
     """
 
     rate_T: Floats
     step_N: Floats
     loss_N: Floats
     S: float | None = None
-    power: float = POWER
 
     @cached_property
     def peak(self) -> float:
@@ -83,7 +81,7 @@ class Training:
         r_T = self.rate_T / self.peak
         fall_T = -np.diff(r_T, prepend=r_T[0])
         fall_T[: self.warm_up + 1] = 0
-        return np.cumsum(r_T**self.power) / _UNIT, np.cumsum(
+        return np.cumsum(r_T**POWER) / _UNIT, np.cumsum(
             np.asarray(lfilter([1.0], [1.0, 1 / _FADE - 1], fall_T))
         ) / _FADE
 
@@ -91,7 +89,7 @@ class Training:
         """Progress x and annealing a at steps, or at all; in terms of any highest rate."""
         x_T, a_T = self._own_clocks
         ratio, at = self.peak / peak, slice(None) if step is None else np.asarray(step, int) - 1
-        return x_T[at] * ratio**self.power, a_T[at] * ratio
+        return x_T[at] * ratio**POWER, a_T[at] * ratio
 
     def until(self, step: float) -> "Training":
         """The run when it was at a step, with the same plan."""
@@ -131,13 +129,11 @@ class ScheduleLaw(Doubted):
     Attributes:
         at: E, ln A, alpha and ln C with their covariance; None without a law.
         peak: the highest rate, in terms of which x and a are.
-        power: of a rate in progress.
         reasons: rate_rises, too_early or no_decay_seen.
     """
 
     at: ConstantsPrior | None
     peak: float
-    power: float = POWER
     reasons: tuple[Status, ...] = ()
 
     @property
@@ -153,7 +149,7 @@ class ScheduleLaw(Doubted):
 
     def predict(self, rates: ArrayLike) -> Floats:
         """The loss in nats at each step of a plan of learning rates, one for each step from step 1."""
-        plan = Training(np.asarray(rates, np.float64), np.empty(0), np.empty(0), power=self.power)
+        plan = Training(np.asarray(rates, np.float64), np.empty(0), np.empty(0))
         return self.loss(*plan.clocks(self.peak))
 
     def loss(self, x: Floats, a: Floats) -> Floats:
@@ -174,16 +170,16 @@ def fit_trainings(
 
     The prior is of the constants, wide where None; `peak` is the highest rate, that of the runs where None.
     """
-    peak, power = peak or max(run.peak for run in runs), runs[0].power
+    peak = peak or max(run.peak for run in runs)
     if any(run.rises for run in runs):
-        return ScheduleLaw(None, peak, power, (Status.rate_rises,))
+        return ScheduleLaw(None, peak, (Status.rate_rises,))
     bins = [bins for run in runs if len((bins := run.binned(peak))[0])]
     if sum(len(x_B) for x_B, *_ in bins) < (len(_TYPICAL) + 2 if prior is None else 1):
-        return ScheduleLaw(None, peak, power, (Status.too_early,))
+        return ScheduleLaw(None, peak, (Status.too_early,))
     x_B, a_B, loss_B, scatter_B = (np.concatenate(each) for each in zip(*bins, strict=True))
     level = float(np.mean([of_run[2][-1] for of_run in bins]))
     if level <= 0:
-        return ScheduleLaw(None, peak, power, (Status.not_positive,))
+        return ScheduleLaw(None, peak, (Status.not_positive,))
     known = prior or ConstantsPrior(_TYPICAL + np.log(level) * np.array([0, 1, 0, 1]), np.diag(_UNSURE**2))
     root, start = np.linalg.inv(np.linalg.cholesky(known.cov)), known.mean.copy()
     if known.cov[0, 0] > 1:  # E is free
@@ -198,7 +194,7 @@ def fit_trainings(
     best = np.asarray(least_squares(residuals, start, jac=slopes).x)
     reasons = () if max(map(Training.annealed, runs)) > ANNEALED else (Status.no_decay_seen,)
     cov = np.asarray(np.linalg.inv(slopes(best).T @ slopes(best)), np.float64)
-    return ScheduleLaw(ConstantsPrior(best, cov), peak, power, reasons)
+    return ScheduleLaw(ConstantsPrior(best, cov), peak, reasons)
 
 
 def _loss(at: Floats, x: Floats, a: Floats) -> Floats:

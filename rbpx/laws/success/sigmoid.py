@@ -3,7 +3,7 @@
 The feature falls as models get better (bits per byte, nats, -ln RBP_k), so a <= 0 and y rises from a + b to b.
 Source: arXiv 2412.04403 (OLMo ladder), step 2.
 
-Shapes: N points, B sets of points, P = 4 constants a, x0, h, b.
+Shapes: N points, B starts, P = 4 constants a, x0, h, b.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from rbpx.laws.numeric import Floats
-from rbpx.laws.solver import LocalQuadratic, Minima, Sets, StoppingRule, minimise, squares
+from rbpx.laws.solver import LocalQuadratic, Sets, StoppingRule, minimise, squares
 
 NAMES: Final = ("a", "x0", "h", "b")
 BOUNDS: Final[dict[str, tuple[float, float]]] = {
@@ -62,39 +62,27 @@ def fit_sigmoid(
 
     `chance` starts the search; `anchor` is an added point; `starts` and `bounds` replace the published ones by name.
     """
-    n_points = len(x_N) + (anchor is not None)
-    n_free = sum(lo < hi for lo, hi in {**BOUNDS, **(bounds or {})}.values())
-    if n_points <= n_free:
+    limits = BOUNDS | dict(bounds or {})
+    if anchor is not None:
+        x_N, y_N = np.append(x_N, anchor[0]), np.append(y_N, anchor[1])
+    n_free = sum(lo < hi for lo, hi in limits.values())
+    if len(x_N) <= n_free:
         return None
     first = {"a": chance - 1, "x0": 0.9, "h": 3.0, "b": 1.0} | dict(starts or {})
-    at_N = _joined(x_N, anchor and anchor[0])
-    reach = float(np.ptp(at_N)) or 1.0
+    reach = float(np.ptp(x_N)) or 1.0
     grid = [[chance - 1, x0, steep / reach, 1.0]
-            for x0 in np.quantile(at_N, [0.05, 0.25, 0.5, 0.75, 0.95]) for steep in (3.0, 10.0, 30.0)]  # fmt: skip
-    start_SP = np.array([[first[name] for name in NAMES], *grid])
-    x_SN, y_SN = (np.tile(each, (len(start_SP), 1)) for each in (x_N, y_N))
-    found = refit_sigmoid(x_SN, y_SN, start_SP, anchor, bounds)
-    return Sigmoid(found.theta_PB[:, found.best], n_points, n_free, bool(found.converged_B[found.best]))
+            for x0 in np.quantile(x_N, [0.05, 0.25, 0.5, 0.75, 0.95]) for steep in (3.0, 10.0, 30.0)]  # fmt: skip
+    start_PB = np.array([[first[name] for name in NAMES], *grid]).T
 
-
-def refit_sigmoid(
-    x_BN: Floats, y_BN: Floats, start: Floats, anchor: Point | None = (0.0, 1.0), bounds: Bounds | None = None
-) -> Minima:
-    """Fits many sets of points, from one start each, [P] or [B, P]; keys as in `fit_sigmoid`."""
-    x_BN, y_BN = (_joined(each, anchor and anchor[at]) for at, each in enumerate((x_BN, y_BN)))
-    lower_P, upper_P = np.array([(BOUNDS | dict(bounds or {}))[name] for name in NAMES], np.float64).T
-
-    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
+    def objective(theta_PB: Floats, _: Sets) -> LocalQuadratic:
         a_B, x0_B, h_B, b_B = theta_PB
-        about_NB = x_BN[sets].T - x0_B
+        about_NB = x_N[:, None] - x0_B
         with np.errstate(over="ignore"):
             s_NB = 1 / (1 + np.exp(-h_B * about_NB))
         slope_NB = a_B * s_NB * (1 - s_NB)
         jacobian_PNB = np.stack([s_NB, -h_B * slope_NB, about_NB * slope_NB, np.ones_like(s_NB)])
-        return squares(a_B * s_NB + b_B - y_BN[sets].T, jacobian_PNB)
+        return squares(a_B * s_NB + b_B - y_N[:, None], jacobian_PNB)
 
-    return minimise(objective, np.broadcast_to(start, (len(x_BN), 4)).T, lower_P, upper_P, _END)
-
-
-def _joined(values: Floats, more: float | None) -> Floats:
-    return values if more is None else np.concatenate([values, np.full((*values.shape[:-1], 1), more)], axis=-1)
+    lower_P, upper_P = np.array([limits[name] for name in NAMES], np.float64).T
+    found = minimise(objective, start_PB, lower_P, upper_P, _END)
+    return Sigmoid(found.theta_PB[:, found.best], len(x_N), n_free, bool(found.converged_B[found.best]))

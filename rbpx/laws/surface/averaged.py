@@ -12,7 +12,7 @@ Shapes: N points, T targets.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -67,9 +67,9 @@ class AveragedPrediction:
         reasons: of the prediction itself: beyond, intervals_missed.
     """
 
-    y: Estimate
-    weights: dict[str, float]
-    within: dict[str, Estimate]
+    y: Estimate = NO_ESTIMATE
+    weights: dict[str, float] = field(default_factory=dict)
+    within: dict[str, Estimate] = field(default_factory=dict)
     widened: float = 1.0
     mixture: TMixture | None = None
     axis: str | None = None
@@ -117,7 +117,7 @@ def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: 
     y = np.exp(np.bincount(place_N, np.log(y_N)) / np.bincount(place_N))
     averaged = average_forms(values, y, [at], p=p) if away <= near else None
     answer = NO_ESTIMATE if averaged is None else Estimate(averaged[0].y, averaged[0].lo, averaged[0].hi)
-    return AveragedPrediction(answer, {}, {}, axis=axis, away=math.exp(away))
+    return AveragedPrediction(answer, axis=axis, away=math.exp(away))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,10 +218,10 @@ def _averaged(
 ) -> list[AveragedPrediction]:
     runs, design = fits[0].runs, fits[0].design
     if design is not None and design.is_collinear and not design.is_budget:
-        none = AveragedPrediction(NO_ESTIMATE, {}, {})  # along the line, what repetition costs is not known
+        none = AveragedPrediction()  # along the line, what repetition costs is not known
         return [none if U is not None and U < D else predict_on_line(runs, design, S, D, p) for S, D in points]
     if all(fit.surface is None for fit in fits):
-        return [AveragedPrediction(NO_ESTIMATE, {}, {})] * len(points)
+        return [AveragedPrediction()] * len(points)
     (S, D), C_N = np.array(points, np.float64).T, runs.along(Axis.C)
     mixed = average_linearised(*_linearised_forms(fits, Runs.of(S, D, np.ones(len(S)), U)))
     factor_T = np.array([_factor(budgets, gap) for gap in (6 * S * D / C_N.max()).tolist()])

@@ -16,7 +16,7 @@ from rbpx.laws.intervals.estimate import Estimate, Replicates, document_t, fiell
 from rbpx.laws.numeric import Floats, neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
 from rbpx.laws.power.predicted import FAR
-from rbpx.laws.prediction.prediction import COMBINED, Crossing
+from rbpx.laws.prediction.prediction import COMBINED
 from rbpx.status import Status, first_of
 
 EQUATION: Final = "-ln p_N = C * N * S^(-alpha), ordinary least squares of ln(-ln p_N) - ln N on ln S, 0 < p_N < 1"
@@ -120,13 +120,12 @@ def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
     return _at(share, ln_S, status, outside(ln_S.value, fit.S) > math.log(FAR))
 
 
-def average_crossing(at: dict[str, Any], fit: PowerLaw, reached: Crossing) -> dict[str, Any]:
+def average_crossing(at: dict[str, Any], fit: PowerLaw, ln_S: Estimate) -> dict[str, Any]:
     """The crossing of a law outside the sizes, by the prediction over forms, with that of the law beside it.
 
     ln_S may be None with a known end: no searched size reaches the share with a probability above one half.
     """
-    is_beyond = reached.ln_S is None or outside(reached.ln_S, fit.S) > math.log(FAR)
-    ln_S = Estimate(reached.ln_S, reached.ln_lo, reached.ln_hi)
+    is_beyond = ln_S.value is None or outside(ln_S.value, fit.S) > math.log(FAR)
     return _at(at["share"], ln_S, first_of([fit.status]), is_beyond) | {"method": COMBINED, "law": at}
 
 
