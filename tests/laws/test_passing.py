@@ -34,20 +34,20 @@ def test_sets_that_are_searched_together_end_where_each_does_alone_and_a_plain_s
     tally = PassCounts(x_C, np.full(7, float(N)), passed_BC, np.broadcast_to(trials_C, (40, 7)), r_BC)
     start_BP = np.tile([0.5, 0.0], (40, 1))
     together = maximise_likelihood(tally, start_BP)
-    known_B = np.isfinite(together.theta_BP).all(axis=1)
+    known_B = np.isfinite(together[0]).all(axis=1)
     assert known_B.sum() >= 10, "a maximum was meant to be found of some sets"
     for at in range(40):
         alone = maximise_likelihood(tally.of(np.array([at])), start_BP[at : at + 1])
-        np.testing.assert_allclose(alone.theta_BP[0], together.theta_BP[at], rtol=1e-9)
+        np.testing.assert_allclose(alone[0][0], together[0][at], rtol=1e-9)
     for at in np.flatnonzero(known_B)[:10]:
         best = minimize(
             lambda theta, at=at: -plain(theta, x_C, passed_BC[at], trials_C, r_BC[at]),
-            together.theta_BP[at] + 0.01,
+            together[0][at] + 0.01,
             method="Nelder-Mead",
             options={"xatol": 1e-9, "fatol": 1e-10},
         )
-        assert together.ln_likelihood_B[at] == pytest.approx(-best.fun, abs=1e-7)
-        assert together.theta_BP[at] == pytest.approx(best.x, abs=1e-5)
+        assert together[1][at] == pytest.approx(-best.fun, abs=1e-7)
+        assert together[0][at] == pytest.approx(best.x, abs=1e-5)
 
 
 def test_few_resampled_documents_scatter_more_than_their_resamples_say() -> None:
@@ -60,7 +60,7 @@ def test_few_resampled_documents_scatter_more_than_their_resamples_say() -> None
         return PassCounts(x_C, np.full(6, float(N)), passed_BC, np.full((n, 6), 400.0), np.zeros((n, 6)))
 
     one = drawn(1)
-    theta_BP = maximise_likelihood(one, np.array([[0.5, 0.0]])).theta_BP
+    theta_BP = maximise_likelihood(one, np.array([[0.5, 0.0]]))[0]
     at, again = slopes(theta_BP, one), slopes(np.repeat(theta_BP, 30, axis=0), drawn(30))
     fisher_PP = np.linalg.inv(at.information_BPP[0])
     many, two = (model_scatter(x_C, at, fisher_PP, (again, fisher_PP), n) for n in (None, 2))

@@ -29,17 +29,6 @@ _TOKENS: Final = 8192  # of a block, whose terms stay in the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
-class HitModel:
-    """A logistic model of hits.
-
-    It is NaN unless the status is ok; else that is not_positive (all pass, or all fail) or not_converged.
-    """
-
-    theta_F: Floats
-    status: Status
-
-
-@dataclass(frozen=True, eq=False)
 class Block:
     """Some of the sequences: the features of their tokens and their outcomes."""
 
@@ -89,16 +78,16 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
     return float(np.mean(weight_QN * np.asarray(loss_hit_QN) + (1 - weight_QN) * np.asarray(loss_miss_QN)))
 
 
-def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> HitModel:
-    """Finds the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
+def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Floats | Status:
+    """Finds theta, [F], the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
-    Steps use Fisher's information of the outcomes. The likelihood is concave for N = 1 only; the search starts at equal
-    chances, or `start_F`. One feature is constant.
+    It is not_positive if all pass, or all fail, or not_converged. Steps use Fisher's information of the outcomes. The
+    likelihood is concave for N = 1 only; the search starts at equal chances, or `start_F`. One feature is constant.
     """
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
     if n_passed in (0, n_sequences):
-        return HitModel(np.full(F, np.nan), Status.not_positive)
+        return Status.not_positive
     if start_F is None:
         share = (n_passed / n_sequences) ** (1 / N)
         flat_FT = [each.x_FNq.reshape(F, -1) for each in blocks]
@@ -117,8 +106,8 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> HitModel:
     found = minimise(objective, start_F[:, None], end=_END)
     theta_F = found.theta_PB[:, 0]
     if not found.converged_B[0] or not np.linalg.cond(derivatives(blocks, theta_F)[2]) < _WORST_CONDITION:
-        return HitModel(np.full(F, np.nan), Status.not_converged)
-    return HitModel(theta_F, Status.ok)
+        return Status.not_converged
+    return theta_F
 
 
 def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats, Floats]:

@@ -196,8 +196,8 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     ln_S_ref = float(np.log(sizes).mean())
     counts = pass_counts(one, correction, ln_S_ref)
     tally, start_P = counts.of(np.arange(1)), _start(one, correction)
-    peak = maximise_likelihood(tally, start_P[None])
-    theta_P, P = peak.theta_BP[0], len(start_P)
+    (theta_P,), (value,) = maximise_likelihood(tally, start_P[None])
+    P = len(start_P)
     if not np.isfinite(theta_P).all():
         return fit
     at = slopes(theta_P[None], tally)
@@ -208,7 +208,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     known_B: NDArray[np.bool_] = np.ones(0, bool)
     if one.passed_BC is not None:
         again, at_BP = counts.of(np.arange(1, len(counts.passed_BC))), np.tile(theta_P, (len(one.passed_BC), 1))
-        theta_BP, at_law, kind = maximise_likelihood(again, at_BP).theta_BP, slopes(at_BP, again), "documents"
+        theta_BP, at_law, kind = maximise_likelihood(again, at_BP)[0], slopes(at_BP, again), "documents"
         # A correlation measured on few documents can be so negative that probabilities fall below 0.
         known_B = np.asarray(np.isfinite(np.hstack([theta_BP, at_law.error_BC])).all(axis=1))
         alpha_B = theta_BP[:, 1]
@@ -216,7 +216,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
         if documents is not None and known_B.sum() >= (1 - MOST_LEFT_OUT) * len(known_B):
             bias_P, replicates = documents.bias_P, (at_law.of(known_B), documents.covariance_PP)
     scatter = model_scatter(tally.x_C, at, fisher_PP, replicates, one.n_effective)
-    has_interval, value = one.passed_BC is None or replicates is not None, float(peak.ln_likelihood_B[0])
+    has_interval, value = one.passed_BC is None or replicates is not None, float(value)
     fit = replace(
         fit,
         aic=2 * P - 2 * value,

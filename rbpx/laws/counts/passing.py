@@ -59,14 +59,6 @@ class PassCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class LikelihoodMaximum:
-    """The parameters at the maximum, NaN without one, and the log-likelihood of passes and failures in their order."""
-
-    theta_BP: Floats
-    ln_likelihood_B: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Slopes:
     """The likelihood and its derivatives at some parameters.
 
@@ -153,10 +145,11 @@ def separated(tally: PassCounts) -> NDArray[np.bool_]:
     return np.asarray((first >= last_failed) | (first_failed >= last) | np.isinf(first) | np.isinf(first_failed))
 
 
-def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> LikelihoodMaximum:
+def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> tuple[Floats, Floats]:
     """Maximises the likelihood by Fisher scoring, r kept within its limits; `separated` counts have no maximum.
 
-    The likelihood of independent tokens is concave, so its maximum is unique.
+    Returns the parameters, [B, P], NaN without a maximum, and the log-likelihood of passes and failures in their order,
+    [B]. The likelihood of independent tokens is concave, so its maximum is unique.
     """
     theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
     of_B = np.flatnonzero(~separated(tally))
@@ -176,7 +169,7 @@ def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> LikelihoodMaximu
     found = minimise(objective, start_BP[of_B].T, lower_P, upper_P, _END)
     ended_B = found.converged_B
     theta_BP[of_B[ended_B]], value_B[of_B[ended_B]] = found.theta_PB.T[ended_B], -found.value_B[ended_B]
-    return LikelihoodMaximum(theta_BP, value_B)
+    return theta_BP, value_B
 
 
 def correlation(tokens: Floats, hits: Floats, pairs: Floats, hit_pairs: Floats, hits_of_pairs: Floats) -> Floats:

@@ -14,7 +14,7 @@ n points each.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -92,21 +92,11 @@ def average_linearised(
     `x_NA` and `x_TA` are logarithms of the axes at points and targets; without the latter, targets are functions of the
     constants alone, without misfit and scatter. `run_N` is the run of each point.
     """
-    names, parts = [], []
-    shape_TA = forms[0].slope_TA.shape
-    for kind, way, left_N in _components(
-        forms, x_NA, np.full(shape_TA, _NOWHERE) if x_TA is None else x_TA, ln_y_N, run_N
-    ):
-        form = forms[way.place]
-        if x_TA is None:
-            kind = replace(kind, rest_T=np.zeros(len(kind.rest_T)))
-        centre_TV, scale_TV, ln_evidence_V = _posterior(way, left_N, kind)
-        parts.append((form.ln_y_T[:, None] + centre_TV, scale_TV, kind.ln_prior + way.ln_prior + ln_evidence_V))
-        names += [form.name] * len(_SCALES)
-    centre_TG, scale_TG = (np.hstack([part[i] for part in parts]) for i in (0, 1))
-    weight_G = _shares(np.concatenate([part[2] for part in parts]))
-    weight_TG = np.broadcast_to(weight_G, centre_TG.shape)
-    return FormMixture(TMixture(centre_TG, scale_TG, weight_TG, _NORMAL), np.array(names))
+    found = [(each.form.name, *_posterior(each)) for each in _components(forms, x_NA, x_TA, ln_y_N, run_N)]
+    names, centres, scales, ln_weights = zip(*found, strict=True)
+    centre_TG, scale_TG = np.hstack(centres), np.hstack(scales)
+    weight_TG = np.broadcast_to(_shares(np.concatenate(ln_weights)), centre_TG.shape)
+    return FormMixture(TMixture(centre_TG, scale_TG, weight_TG, _NORMAL), np.repeat(names, len(_SCALES)))
 
 
 def draw_linearised(
@@ -120,20 +110,20 @@ def draw_linearised(
 ) -> tuple[Floats, Floats]:
     """Returns n joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
     found = list(_components(forms, x_NA, x_TA, ln_y_N, run_N))
-    ln_weight_GV = [kind.ln_prior + way.ln_prior + _posterior(way, left_N, kind)[2] for kind, way, left_N in found]
+    weight_GV = _shares(np.concatenate([_posterior(each)[2] for each in found]))
     rng = np.random.default_rng(seed)
-    times_GV = rng.multinomial(n, _shares(np.concatenate(ln_weight_GV))).reshape(len(found), len(_SCALES))
+    times_GV = rng.multinomial(n, weight_GV).reshape(len(found), len(_SCALES))
     apart_TT = ((x_TA[:, None] - x_TA) ** 2).sum(axis=2)
     drawn, scatter = [], []
-    for (kind, way, left_N), times_V in zip(found, times_GV, strict=True):
+    for each, times_V in zip(found, times_GV, strict=True):
         if not times_V.any():
             continue
-        scale_V, theta_PV, known_PV, toward_TP, _ = _coefficients(way, left_N, kind)
+        kind, (scale_V, theta_PV, known_PV, toward_TP, _) = each.kind, each.coefficients
         root_TT = np.zeros((1, 1))
         if kind.misfit:
             left_TT = kind.misfit**2 * np.exp(-apart_TT / (2 * kind.length**2)) - kind.white_TN @ kind.white_TN.T
             root_TT = np.linalg.cholesky(left_TT + _NUGGET * kind.misfit**2 * np.eye(len(left_TT)))
-        centre_T = forms[way.place].ln_y_T + kind.white_TN @ left_N
+        centre_T = each.form.ln_y_T + kind.white_TN @ each.left_N
         for v in np.flatnonzero(times_V).tolist():
             constants_KP = theta_PV[:, v] + rng.standard_normal((times_V[v], len(theta_PV))) / np.sqrt(known_PV[:, v])
             misfit_KT = rng.standard_normal((times_V[v], len(root_TT))) @ root_TT.T
@@ -151,13 +141,13 @@ def without_each(
     by the others is e_r from K_rr e_r = (K y)_r; it moves the targets by -W_r e_r, W being their weights on the points.
     """
     runs, means, moves, ln_weights, ln_without = _by_count(run_N), [], [], [], []
-    for kind, way, left_N in _components(forms, x_NA, x_TA, ln_y_N, run_N):
-        centre_TV, _, ln_evidence_V = _posterior(way, left_N, kind)
-        off_RTV, ln_density_RV = _left_out(way, left_N, kind, runs)
-        means.append(forms[way.place].ln_y_T[:, None] + centre_TV)
+    for each in _components(forms, x_NA, x_TA, ln_y_N, run_N):
+        centre_TV, _, ln_weight_V = _posterior(each)
+        off_RTV, ln_density_RV = _left_out(each, runs)
+        means.append(centre_TV)
         moves.append(off_RTV)
-        ln_weights.append(kind.ln_prior + way.ln_prior + ln_evidence_V)
-        ln_without.append(ln_weights[-1] - _EVIDENCE * ln_density_RV)
+        ln_weights.append(ln_weight_V)
+        ln_without.append(ln_weight_V - _EVIDENCE * ln_density_RV)
     mean_TG, move_RTG = np.hstack(means), np.concatenate(moves, axis=2)
     weight_RG = np.array([_shares(each_G) for each_G in np.hstack(ln_without)])
     now_T = mean_TG @ _shares(np.concatenate(ln_weights))
@@ -166,17 +156,15 @@ def without_each(
 
 @dataclass(frozen=True, eq=False)
 class _Kind:
-    """One kind of scatter; the other arrays are whitened by it.
+    """One kind of scatter.
 
     Attributes:
-        ln_prior: includes the determinant.
         misfit: standard deviation of the misfit over that of the scatter.
         root_NN: lower root of the covariance of the points over the variance of the scatter.
-        white_TN: covariance of targets and points.
+        white_TN: covariance of targets and points, whitened.
         rest_T: remaining variance of a new run, over that of the scatter.
     """
 
-    ln_prior: float
     length: float
     misfit: float
     root_NN: Floats
@@ -193,20 +181,47 @@ class _Kind:
 
 
 @dataclass(frozen=True, eq=False)
-class _Variant:
-    """One form, unchanged, bent or drifting; J_NP is whitened, with standard normal coefficients."""
+class _Component:
+    """One form, unchanged, bent or drifting, with one kind of scatter, by which the points are whitened.
 
-    place: int
+    Attributes:
+        ln_prior: with the determinant of the kind.
+        left_N: ln y, measured minus the form.
+        J_NP: derivatives by coefficients that are standard normal.
+    """
+
+    form: LinearisedForm
+    kind: _Kind
     ln_prior: float
+    left_N: Floats
     J_NP: Floats
     J_TP: Floats
 
+    @cached_property
+    def coefficients(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Scales [V], and of independent combinations of the coefficients mean and precision, [P, V].
+
+        Then their derivatives at the targets [T, P], and whitened at the points [N, P].
+        """
+        (N, P), J_NP = self.J_NP.shape, self.J_NP
+        square_P, turn_PP = np.linalg.eigh(J_NP.T @ J_NP)
+        square_P = np.maximum(square_P, 0.0)
+        turned_NP, toward_TP = J_NP @ turn_PP, (self.J_TP - self.kind.white_TN @ J_NP) @ turn_PP
+        pull_P = turned_NP.T @ self.left_N
+        usable_P = square_P > _EXACT**2 * max(float(square_P.max()), 1.0)
+        unexplained = float(self.left_N @ self.left_N - (pull_P[usable_P] ** 2 / square_P[usable_P]).sum())
+        square = max(unexplained, 0.0) + _SCATTER_COUNTS * _SCATTER**2
+        scale_V = _SCALES * math.sqrt(square / (max(N - P, 0) + _SCATTER_COUNTS))
+        known_PV = square_P[:, None] / scale_V**2 + 1
+        return scale_V, pull_P[:, None] / scale_V**2 / known_PV, known_PV, toward_TP, turned_NP
+
 
 def _components(
-    forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
-) -> Iterator[tuple[_Kind, _Variant, Floats]]:
-    """Each kind of scatter with each way, and the whitened residuals of the form."""
-    ways = [(place, *way) for place, form in enumerate(forms) for way in _changing(form, x_NA, x_TA)]
+    forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]
+) -> Iterator[_Component]:
+    """Each way of each form with each kind of scatter."""
+    place_TA = np.full(forms[0].slope_TA.shape, _NOWHERE) if x_TA is None else x_TA
+    ways = [(at, *way) for at, form in enumerate(forms) for way in _changing(form, x_NA, place_TA)]
     left_KN = np.array([ln_y_N - form.ln_y_N for form in forms])
     best_N = left_KN[np.argmin(np.abs(left_KN).sum(axis=1))]
     # A robust fit passes through about as many points as it has constants; the others show the usual distance.
@@ -215,17 +230,18 @@ def _components(
     typical = 1.4826 * float(np.median(left_over_N)) + _EXACT if len(left_over_N) else math.inf
     outlying_N = np.maximum(1.0, np.abs(best_N) / (_OUTLYING * typical))
     columns = np.hstack([left_KN.T, *(J_NP for *_, J_NP, _ in ways)])
-    for ln_prior, length, misfit, R_NN, R_TN in _scatters(x_NA, x_TA, outlying_N, run_N):
+    for ln_prior, length, misfit, R_NN, R_TN in _scatters(x_NA, place_TA, outlying_N, run_N):
         L_NN = np.asarray(np.linalg.cholesky(R_NN), np.float64)
         white = solve_triangular(L_NN, np.hstack([columns, R_TN.T]), lower=True, check_finite=False)
         white_TN = white[:, columns.shape[1] :].T
-        ln_det, at = 2 * float(np.log(np.diag(L_NN)).sum()), len(forms)
-        rest_T = 1 + misfit**2 - (white_TN**2).sum(axis=1)
-        kind = _Kind(ln_prior - _EVIDENCE * ln_det / 2, length, misfit, L_NN, white_TN, rest_T)
-        for place, prior, J_NP, J_TP in ways:
-            way = _Variant(place, math.log(prior * forms[place].prior), white[:, at : at + J_NP.shape[1]], J_TP)
-            yield kind, way, white[:, place]
-            at += J_NP.shape[1]
+        ln_det, first = 2 * float(np.log(np.diag(L_NN)).sum()), len(forms)
+        rest_T = np.zeros(len(R_TN)) if x_TA is None else 1 + misfit**2 - (white_TN**2).sum(axis=1)
+        kind = _Kind(length, misfit, L_NN, white_TN, rest_T)
+        for at, prior, J_NP, J_TP in ways:
+            ln_known = math.log(prior * forms[at].prior) + ln_prior - _EVIDENCE * ln_det / 2
+            last = first + J_NP.shape[1]
+            yield _Component(forms[at], kind, ln_known, white[:, at], white[:, first:last], J_TP)
+            first = last
 
 
 def _shares(ln_weight_G: Floats) -> Floats:
@@ -272,33 +288,15 @@ def _scatters(
             yield math.log(prior / len(shares)), length, misfit, own_NN + of_NN, of_TN
 
 
-def _posterior(way: _Variant, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats]:
-    """Centre and standard deviation of the targets about the form, [T, V]; tempered ln evidence without ln |R|, [V]."""
-    scale_V, theta_PV, known_PV, toward_TP, _ = _coefficients(way, left_N, kind)
+def _posterior(of: _Component) -> tuple[Floats, Floats, Floats]:
+    """Centre and standard deviation of the targets, [T, V], and ln of prior and tempered evidence, [V]."""
+    scale_V, theta_PV, known_PV, toward_TP, _ = of.coefficients
     pull_PV = theta_PV * known_PV * scale_V**2
-    square_V = (left_N @ left_N - (pull_PV * theta_PV).sum(axis=0)) / scale_V**2
-    ln_evidence_V = -(square_V + 2 * len(left_N) * np.log(scale_V) + np.log(known_PV).sum(axis=0)) / 2
-    centre_TV = toward_TP @ theta_PV + (kind.white_TN @ left_N)[:, None]
-    variance_TV = scale_V**2 * kind.rest_T[:, None] + toward_TP**2 @ (1 / known_PV)
-    return centre_TV, np.sqrt(variance_TV), _EVIDENCE * ln_evidence_V
-
-
-def _coefficients(way: _Variant, left_N: Floats, kind: _Kind) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """Scales [V], and of independent combinations of the coefficients mean and precision, [P, V].
-
-    Then their derivatives at the targets [T, P], and whitened at the points [N, P].
-    """
-    (N, P), J_NP = way.J_NP.shape, way.J_NP
-    square_P, turn_PP = np.linalg.eigh(J_NP.T @ J_NP)
-    square_P = np.maximum(square_P, 0.0)
-    turned_NP, toward_TP = J_NP @ turn_PP, (way.J_TP - kind.white_TN @ J_NP) @ turn_PP
-    pull_P = turned_NP.T @ left_N
-    usable_P = square_P > _EXACT**2 * max(float(square_P.max()), 1.0)
-    unexplained = float(left_N @ left_N - (pull_P[usable_P] ** 2 / square_P[usable_P]).sum())
-    square = max(unexplained, 0.0) + _SCATTER_COUNTS * _SCATTER**2
-    scale_V = _SCALES * math.sqrt(square / (max(N - P, 0) + _SCATTER_COUNTS))
-    known_PV = square_P[:, None] / scale_V**2 + 1
-    return scale_V, pull_P[:, None] / scale_V**2 / known_PV, known_PV, toward_TP, turned_NP
+    square_V = (of.left_N @ of.left_N - (pull_PV * theta_PV).sum(axis=0)) / scale_V**2
+    ln_evidence_V = -(square_V + 2 * len(of.left_N) * np.log(scale_V) + np.log(known_PV).sum(axis=0)) / 2
+    centre_TV = (of.form.ln_y_T + of.kind.white_TN @ of.left_N)[:, None] + toward_TP @ theta_PV
+    variance_TV = scale_V**2 * of.kind.rest_T[:, None] + toward_TP**2 @ (1 / known_PV)
+    return centre_TV, np.sqrt(variance_TV), of.ln_prior + _EVIDENCE * ln_evidence_V
 
 
 def _by_count(run_N: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
@@ -310,17 +308,15 @@ def _by_count(run_N: NDArray[np.int64]) -> list[tuple[NDArray[np.intp], NDArray[
     ]
 
 
-def _left_out(
-    way: _Variant, left_N: Floats, kind: _Kind, runs: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
-) -> tuple[Floats, Floats]:
+def _left_out(of: _Component, runs: Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> tuple[Floats, Floats]:
     """Move of the targets by each run, [R, T, V], and ln density of its points given the others, [R, V]."""
-    scale_V, theta_PV, known_PV, toward_TP, turned_NP = _coefficients(way, left_N, kind)
-    white_NN = kind.white_NN
+    scale_V, theta_PV, known_PV, toward_TP, turned_NP = of.coefficients
+    kind, white_NN = of.kind, of.kind.white_NN
     each_PV, K_NP = 1 / (scale_V**2 * known_PV), white_NN.T @ turned_NP
-    K_y_NV = white_NN.T @ (left_N[:, None] - turned_NP @ theta_PV) / scale_V**2
+    K_y_NV = white_NN.T @ (of.left_N[:, None] - turned_NP @ theta_PV) / scale_V**2
     by_theta_NTV = np.tensordot(K_NP, each_PV[:, None] * toward_TP.T[..., None], axes=1)
     weight_NTV = by_theta_NTV + (white_NN.T @ kind.white_TN.T)[..., None]
-    n_runs = sum(len(of) for of, _ in runs)
+    n_runs = sum(len(of_R) for of_R, _ in runs)
     move_RTV, ln_density_RV = np.empty((n_runs, *weight_NTV.shape[1:])), np.empty((n_runs, len(scale_V)))
     for of_R, at_Rn in runs:
         own_RnP = K_NP[at_Rn]

@@ -86,10 +86,10 @@ def learners(
             if not seen:  # no document is left to train on
                 return row | {"status": Status.one_document}
             found = learn(seen, thetas[-1] if thetas else None)  # starts at the solution of the fold before
-            if found.status is not Status.ok:
-                return row | {"status": found.status}
-            thetas.append(found.theta_F)
-            z_T[fold_T == fold] = x_TF[fold_T == fold] @ found.theta_F
+            if isinstance(found, Status):
+                return row | {"status": found}
+            thetas.append(found)
+            z_T[fold_T == fold] = x_TF[fold_T == fold] @ found
         losses = -ln_hit_chance(z_T[at_QN]), -ln_hit_chance(-z_T[at_QN])
         row["told_nats"] = unbiased_risk(hit_chance(z_T[at_QN]), passed_Q, *losses)
         row["coefficients"] = dict(zip(names, np.mean(thetas, axis=0).tolist(), strict=True))
