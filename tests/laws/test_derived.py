@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.ranks.distribution import fit_distribution, ln_shares
+from rbpx.laws.ranks.distribution import ln_shares
 from rbpx.laws.ranks.lognormal import derived_approximation
-from tests.support.singly import derived, derived_power_law, derived_rbp
+from tests.support.singly import derived, derived_power_law, derived_rbp, fit_distribution
 
 # RBP paper (arXiv 2510.20387): pythia 14m, 160m, 1.4b, 12b on Wikipedia; non-embedding parameters of the four.
 PUBLISHED = [(1.19, 3.69), (-3.49, 4.43), (-9.32, 5.18), (-14.29, 5.76)]

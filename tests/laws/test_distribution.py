@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distribution, ln_shares
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS, ln_shares
 from rbpx.status import Status
 from tests.support.rank_models import SAMPLES, TRUE, drawn, number, numbers, other_maximum, plain_ln_p
+from tests.support.singly import fit_distribution
 
 # Each distribution and one that it holds as a special case.
 NESTED = [

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distribution, ln_shares
+from rbpx.laws.ranks.distribution import DISTRIBUTIONS, ln_shares
 from rbpx.status import Status
 from tests.support.rank_models import SAMPLES, TRUE, number, numbers
+from tests.support.singly import fit_distribution
 
 
 @pytest.mark.parametrize("name", ["lognormal_full", "lognormal_inflated"])

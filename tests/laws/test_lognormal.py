@@ -8,11 +8,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
-from rbpx.laws.ranks.distribution import fit_distribution
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_approximation, fit_paper
 from rbpx.status import Status
-from tests.support.singly import derived, derived_power_law, replicates_of_paper
+from tests.support.singly import derived, derived_power_law, fit_distribution, replicates_of_paper
 
 # RBP paper (arXiv 2510.20387): pythia 14m, 160m, 1.4b, 12b on Wikipedia.
 PUBLISHED_MU = [1.19, -3.49, -9.32, -14.29]

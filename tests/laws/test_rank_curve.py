@@ -6,13 +6,13 @@ import pytest
 from rbpx.laws.ranks.distribution import (
     RankCurve,
     RankSample,
-    fit_distribution,
     fit_sample,
     rank_curve,
 )
 from rbpx.laws.ranks.family import FAMILIES, RankFit
 from rbpx.status import Status
 from tests.support.rank_models import SAMPLES, TRUE, plain_ln_p
+from tests.support.singly import fit_distribution
 
 K = (100, 1, 7, 400, 1000)  # in any order; 400 is V and 1000 beyond it
 

@@ -8,6 +8,7 @@ from rbpx.laws.ranks.quadrature import nodes_of
 from rbpx.laws.ranks.shapes import RANK_FORMS, derive, ln_mixture
 from tests.support.draws import fewest
 from tests.support.rank_ladders import AT, K, S, V, at_nodes, counts, every, held_out_sizes, ladder
+from tests.support.singly import fit_distribution
 
 
 @pytest.mark.parametrize("name", sorted(RANK_FORMS))
@@ -41,7 +42,6 @@ def test_a_drawn_ladder_gives_its_parameters_back(name: str) -> None:
 
 
 def test_a_family_alone_is_fitted_as_the_verb_ranks_does() -> None:
-    from rbpx.laws.ranks.distribution import fit_distribution
 
     seen_V = counts(np.random.default_rng(2), "power_law_cutoff", ladder("power_law_cutoff")[-1:])[0]
     nodes = nodes_of(V, K)

@@ -26,14 +26,14 @@ def rates(shape: str = "cosine", steps: int = 24000, warm_up: int = 1000, peak: 
     return np.asarray(peak * np.minimum(step / warm_up, 1) * after)
 
 
-def clocks(rate_T: np.ndarray, peak: float | None = None, power: float = 0.6) -> tuple[np.ndarray, np.ndarray]:
+def clocks(rate_T: np.ndarray, peak: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Progress and annealing step by step, from their definitions: each fall fades in by itself."""
     share_T = rate_T / (peak or rate_T.max())
     warm_up = next(t for t, share in enumerate(rate_T / rate_T.max()) if share >= 1 - 1e-6)
     x_T, a_T = np.zeros(len(rate_T)), np.zeros(len(rate_T))
     progress, fading, fallen = 0.0, 0.0, 0.0  # of what has fallen, `fading` is not felt yet
     for t, share in enumerate(share_T.tolist()):
-        progress += share**power / 1e4
+        progress += share**0.6 / 1e4
         fall = share_T[t - 1] - share if t > warm_up else 0.0
         fallen, fading = fallen + fall, (fading + fall) * (1 - 1 / 200)
         x_T[t], a_T[t] = progress, fallen - fading

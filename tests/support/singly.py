@@ -7,8 +7,15 @@ from numpy.typing import ArrayLike
 
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.prediction import fit_batch
+from rbpx.laws.ranks.distribution import fit_distributions
 from rbpx.laws.ranks.family import RankFit
 from rbpx.laws.ranks.lognormal import derived_curve, paper_slopes, step_paper
+
+
+def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
+    """One family, fitted over 1..V."""
+    (fit,) = fit_distributions([name], rank, n_tokens, V)
+    return fit
 
 
 class Derived(NamedTuple):

@@ -89,12 +89,6 @@ def likelihood(family: Family, theta: Floats, seen: RankCounts) -> tuple[float, 
     return (value if np.isfinite(value) else -np.inf), about_PQ @ n_Q, hessian_PP
 
 
-def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
-    """Fits one family, as `fit_distributions`."""
-    (fit,) = fit_distributions([name], rank, n_tokens, V)
-    return fit
-
-
 def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike, V: int) -> list[RankFit]:
     """Fits families of `DISTRIBUTIONS` over all ranks 1..V by maximum likelihood.
 
