@@ -28,24 +28,20 @@ def bootstrap(
     """A statistic of sums over documents with its 95 % interval: whole documents are drawn with replacement.
 
     theta = s(sum_d x_d), and for each bootstrap replicate theta_b = s(sum_d w_bd x_d), w_b ~ Multinomial(D; 1/D, ...,
-    1/D). The same seed draws the same documents for the same number of them, so that differences of two statistics are
-    paired.
+    1/D). The same seed draws the same documents, so that differences of two statistics are paired.
 
     Args:
         values: sums over the tokens of each document, shape [D, ...], or several of these by name.
-        statistic: of the sums over documents, shape [...], or of these by name; replicates in which it is not finite
-            are
-            left out.
+        statistic: of the sums over documents, or of these by name; replicates in which it is not finite are left out.
         n_replicates: number of replicates B.
         seed: of the documents that are drawn.
         recipe: how the replicates become an interval (`Recipe`).
         tokens: of each document, shape [D], where documents differ in length: gives their effective sample size.
 
     Returns:
-        The estimate, which for `normal` is corrected for its bias, with its interval: Student's t of D - 1 times the
-        standard error `stderr`, or quantiles; without one for one document, or below 20 usable replicates. The interval
-        of a ratio of two sums by name, whole numbers of which the first is nowhere the larger, or of one minus such a
-        ratio, lies in [0, 1], and is Clopper and Pearson's where few documents have all hits or all misses.
+        The estimate, which for `normal` is corrected for its bias, with its interval; without one for one document, or
+        below 20 usable replicates. The interval of a ratio of two counts by name, or of one minus such a ratio, lies in
+        [0, 1], and is Clopper and Pearson's where few documents have all hits or all misses.
 
     Raises:
         ValueError: the arrays differ in their number of documents, or there are no documents or replicates.

@@ -1,6 +1,5 @@
 """Estimates with 95 % intervals: quantiles, sums of independent sources of noise, and the cluster bootstrap.
 
-Laws that are linear in ln y need only mean and covariance of ln y over the replicates (`Replicates`).
 docs/explanation/uncertainty.md says which recipe is used where.
 
 Shapes: D documents, B bootstrap replicates, N sizes, P parameters fitted to each replicate, K combinations of ln y.
@@ -47,21 +46,21 @@ class Estimate:
         return {"value": self.value, "lo": self.lo, "hi": self.hi}
 
     def through(self, function: Callable[[float], float | None], falls: bool = False) -> "Estimate":
-        """Applies a rising function to the number and its ends; one that falls swaps the ends."""
+        """Applies a rising function to number and ends; one that falls swaps the ends."""
         value, lo, hi = (None if each is None else function(each) for each in (self.value, self.lo, self.hi))
         return Estimate(value, hi, lo) if falls else Estimate(value, lo, hi)
 
     def times(self, factor: float) -> "Estimate":
-        """Multiplies the number, its ends and its standard error; a negative factor swaps the ends."""
+        """Multiplies number, ends and standard error; a negative factor swaps the ends."""
         stderr = None if self.stderr is None else self.stderr * abs(factor)
         return replace(self.through(lambda each: each * factor, falls=factor < 0), stderr=stderr)
 
     def exp(self) -> "Estimate":
-        """Returns a number from its logarithm; None beyond the range of a float."""
+        """The number from its logarithm; None beyond the range of a float."""
         return self.through(exp_or_none)
 
     def ln(self) -> "Estimate":
-        """Returns the logarithm of a number; None of what is not positive."""
+        """Its logarithm; None of what is not positive."""
         return self.through(lambda each: math.log(each) if each > 0 else None)
 
 
@@ -69,7 +68,7 @@ NO_ESTIMATE: Final = Estimate()
 
 
 def by_name(**estimates: Estimate) -> dict[str, float | None]:
-    """Returns numbers by name, and the ends of their intervals as name_lo and name_hi."""
+    """Returns numbers by name, and their ends as name_lo and name_hi."""
     return flat(estimates)
 
 
@@ -86,7 +85,7 @@ def of_share(n_hits: float, n: float) -> Estimate:
     """Returns the share of n independent items that are hits, with Clopper and Pearson's interval; all None if n < 1.
 
     It holds at least its level for any share; Wilson's and Jeffreys' near 0 and 1 only 83.8 % and 87.7 % (n = 500,
-    exact). Where hits cluster in groups, n is the number of groups and n_hits need not be whole.
+    exact). Where hits cluster in groups, n is the number of groups.
 
     Source:
         C. J. Clopper and E. S. Pearson, Biometrika 26, 1934.
@@ -105,8 +104,8 @@ _FEW: Final = 5  # documents with hits, or with misses
 def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) -> Estimate:
     """Returns the interval of a share of tokens, from that of replicates or influences, within [0, 1].
 
-    Where the effective number of documents that have the hits, or the misses, is below 5 and below half of that of all,
-    replicates vary too little, and the interval is Clopper and Pearson's (`of_share`) with the effective number of all.
+    Where few documents have the hits, or the misses (below 5 and below half of all, in effect), replicates vary too
+    little, and the interval is Clopper and Pearson's with the effective number of all.
     """
     if found.ends is None:
         return found
@@ -118,7 +117,7 @@ def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) ->
 
 
 def student_t(dof: float, p: float = 1 - LEVEL) -> float:
-    """Returns the two-sided quantile of Student's t with probability 1 - p; infinite at 0 degrees of freedom."""
+    """Returns the two-sided quantile of Student's t; infinite at 0 degrees of freedom."""
     return -float(stdtrit(dof, p / 2)) if dof > 0 else math.inf
 
 
@@ -126,7 +125,7 @@ def effective_number(tokens_D: ArrayLike) -> float:
     """Returns the effective sample size 1 / sum w^2 of documents whose shares of the tokens are w.
 
     Source:
-        L. Kish, Survey Sampling, 1965 (the effective size of a weighted sample).
+        L. Kish, Survey Sampling, 1965.
     """
     n_D = np.asarray(tokens_D, np.float64)
     return float(n_D.sum()) ** 2 / float(n_D @ n_D) if n_D.any() else 0.0
@@ -138,7 +137,7 @@ _LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 a
 def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
     """Returns the quantile of an interval over documents: Student's t of n - 1, or normal where they are not counted.
 
-    It is normal for a single document too; the caller then gives no interval.
+    Also normal for a single document; the caller then gives no interval.
     """
     if n_effective is None or n_effective <= 1:
         return -float(ndtri(p / 2))
@@ -163,11 +162,10 @@ def half_width(
 
     `scatter` is a standard deviation estimated from the sizes, `own` its part due to the documents, a lower bound;
     `unit` is the variance of the number if the sizes scattered by 1, `shared` the variance over documents that the
-    scatter does not show. Each variance has its own Student's t, of `dof` and of D - 1.
+    scatter does not show. Student's t are of `dof` and of D - 1.
 
     Source:
-        S. K. Banerjee, Approximate Confidence Interval for Linear Functions of Means of k Populations when the
-        Population Variances are not Equal, Sankhya 22 (1960).
+        S. K. Banerjee, Sankhya 22 (1960), on linear functions of means with unequal variances.
     """
     reach = max(student_t(dof, p) * scatter if scatter > 0 else 0.0, document_t(None, p) * own)
     return math.sqrt(reach**2 * unit + document_t(n_effective, p) ** 2 * shared)
@@ -189,17 +187,16 @@ def extended_to(value: float, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def from_stderr(value: float | None, stderr: float | None, dof: float | None = None, p: float = 1 - LEVEL) -> Estimate:
-    """Returns an estimate from a standard error, by Student's t of `dof`, or the normal quantile where that is None."""
+    """Returns an estimate from a standard error, by Student's t of `dof`, or normal where that is None."""
     if value is None or stderr is None:
         return Estimate(value)
     return from_half_width(value, stderr * (document_t(None, p) if dof is None else student_t(dof, p)), stderr)
 
 
 def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) -> Estimate:
-    """Returns an estimate with an interval over documents from the influence of each document, without replicates.
+    """Returns an estimate from the influence of each document, by the delta method; without ends for one document.
 
-    The delta method: variance n / (n - 1) times the sum of squared influences, which sum to 0; Student's t of n - 1, n
-    the `effective_number`. One document has no interval.
+    Influences sum to 0. The variance is n / (n - 1) times the sum of squared influences, n the `effective_number`.
     """
     if n_effective <= 1:
         return Estimate(value)
@@ -227,15 +224,15 @@ MOST_LEFT_OUT: Final = 0.05  # of the replicates: with more of them unusable the
 
 
 class Recipe(StrEnum):
-    """How replicates of a number become an interval; `normal` is the default.
-
-    t is Student's of D - 1, and the variance of the replicates counts D / (D - 1) times; D is their `effective_number`.
-    Quantiles q are as far out as t sqrt(D / (D - 1)) is in a normal distribution, for a few documents the least and the
-    greatest replicate, which may be too near.
+    """How replicates of a number become an interval.
 
     `normal` is value - bias +- t sd, the bias being the mean of the replicates minus the value; the estimate is the
     centre. `uncentred` is value +- t sd, for replicates shifted by linearisation and not by bias. `percentile` is from
     q(2.5 %) to q(97.5 %), for ranks or ratios; `expanded` the same, interpolated between replicates, for differences.
+
+    t is Student's of D - 1, the variance counts D / (D - 1) times, D the `effective_number`. Quantiles are as far out
+    as t sqrt(D / (D - 1)) in a normal distribution, for a few documents the least and the greatest replicate, which may
+    be too near.
     """
 
     normal = "normal"
@@ -247,7 +244,7 @@ class Recipe(StrEnum):
 def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[np.int64]:
     """Returns how often each of D documents is drawn in each of B replicates, [B, D]; each row sums to D.
 
-    With counts c of shape [D, n_columns], any sum over tokens under all replicates is `weights @ c`.
+    Any sum over tokens under all replicates is `weights @ counts`, counts being [D, columns].
 
     Raises:
         ValueError: if either number is below 1.
@@ -264,11 +261,11 @@ def estimate(value: float, replicate_B: Floats, n_effective: float | None, recip
     """Returns a number with its 95 % interval over documents, from the number of each replicate.
 
     Replicates that are not finite are left out. `n_effective` is None where documents are not counted, or the
-    replicates are draws that spread as much as the number does. For `normal` the estimate is value - bias; without an
-    interval, and uncorrected, for one document or fewer than 20 usable replicates; all None if it is not finite.
+    replicates are draws that spread as much as the number does. Without an interval, and uncorrected, for one document
+    or fewer than 20 usable replicates; all None if the number is not finite.
 
     Source:
-        `expanded`: T. C. Hesterberg, What Teachers Should Know about the Bootstrap, arXiv 1411.5279.
+        `expanded`: T. C. Hesterberg, arXiv 1411.5279.
     """
     if not math.isfinite(value):
         return Estimate()
@@ -304,11 +301,11 @@ def moments(theta_P: Floats, theta_BP: Floats) -> Moments | None:
 class Replicates:
     """A positive quantity at N sizes under bootstrap replicates of the same documents for every size.
 
+    Laws that are linear in ln y need only the mean and covariance of ln y.
+
     Attributes:
-        y_BN: all values.
-        ln_y_BN: logarithms of the replicates whose values are all positive and finite, spread about their mean by
-            sqrt(D / (D - 1)).
-        mean_N: of these.
+        ln_y_BN: of the replicates that are positive and finite at every size, spread about their mean by sqrt(D / (D -
+            1)).
         covariance_NN: of these, with divisor B - 1.
         n_effective: D; None where they are not counted.
     """
@@ -337,12 +334,12 @@ class Replicates:
 
     @property
     def n_left_out(self) -> int:
-        """Number of replicates with a value that is not positive and finite."""
+        """How many are left out."""
         return len(self.y_BN) - len(self.ln_y_BN)
 
     @property
     def suffices(self) -> bool:
-        """Whether enough replicates are left for an interval."""
+        """Whether enough are left for an interval."""
         return len(self.ln_y_BN) >= MIN_REPLICATES
 
     def smallest(self, m: int) -> "Replicates":
@@ -350,7 +347,7 @@ class Replicates:
         return Replicates.of(self.y_BN[:, :m], self.n_effective)
 
     def covariance_of(self, of_KN: Floats) -> Floats:
-        """Returns the covariance over the replicates of linear combinations of ln y, [K, K]."""
+        """Returns the covariance of linear combinations of ln y, [K, K]."""
         return np.asarray(of_KN @ self.covariance_NN @ of_KN.T)
 
     def mean_squares_of(self, of_KN: Floats) -> Floats:

@@ -1,10 +1,6 @@
 """Tests a law against its own points: curvature, and repeated trainings of a size.
 
-Trainings of one size differ by pure error; what they have in common beyond the law, with each family's constant and
-exponent removed, is lack of fit.
-
-Shapes: N sizes, F families, M points of all families, B bootstrap replicates of the documents, P and Q columns, G
-sizes.
+Shapes: N points, P columns, G groups.
 """
 
 from dataclasses import dataclass
@@ -36,8 +32,8 @@ def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
 def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
     """Returns the coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), with its 95 % interval over models.
 
-    A power law has q = 0; an offset, or a law that flattens, has q > 0. Student's t of N - 3; 0 where the points lie on
-    a line to within rounding, without ends for fewer than 4 sizes, all None for fewer than 3.
+    A power law has q = 0; an offset, or a law that flattens, has q > 0. 0 where the points lie on a line to within
+    rounding, without ends for fewer than 4 sizes, all None for fewer than 3.
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     if len(set(x_N.tolist())) < 3:
@@ -49,8 +45,8 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
 def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> Estimate:
     """Returns q of y = a + b x + q x^2 where points of a group scatter together, with its 95 % interval.
 
-    The variance is G / (G - 3) sum_g (sum_i l_i r_i)^2 over the G groups, with r the residuals and l the row of the
-    pseudoinverse; Student's t of G - 3. Without ends for fewer than 4 groups, all None for fewer than 3 different x.
+    The variance is G / (G - 3) sum_g (sum_i l_i r_i)^2, with r the residuals and l the row of the pseudoinverse;
+    Student's t of G - 3. Without ends for fewer than 4 groups, all None for fewer than 3 different x.
 
     Source:
         Liang and Zeger (1986), Biometrika 73, 13.
@@ -65,7 +61,7 @@ def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> 
 
 
 def line_residuals(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Floats:
-    """Returns residuals of the least-squares line of ln y on ln S, in the order of the arguments; at least 2 sizes."""
+    """Returns residuals of the least-squares line of ln y on ln S; at least 2 sizes."""
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     about_N = y_N - y_N.mean()
     return np.asarray(about_N - x_N * (float(x_N @ about_N) / float(x_N @ x_N)))

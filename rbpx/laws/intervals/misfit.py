@@ -6,9 +6,9 @@ independent scatter, with the law and the scale integrated out, is
 
     |W R W'|^(-1/2) (w' (W R W')^(-1) w / w'w)^(-(N-P)/2)
 
-The statistic of a kind of departure is the mean of its likelihoods. Under the law w has a uniform direction, so the
-null distribution is simulated: p is how often a statistic is as large, and the least p, each divided by the share of
-its kind in the level, is below `cut` in one draw of twenty.
+The statistic of a kind is the mean of its likelihoods. Under the law w has a uniform direction, so the null
+distribution is simulated: p is how often a statistic is as large, and the least p, each divided by the share of its
+kind in the level, is below `cut` in one draw of twenty.
 
 Shapes: N sizes, P parameters, Q = N - P degrees of freedom, A departures, K their kinds, B draws.
 
@@ -45,7 +45,7 @@ class Covariance:
     """The covariance of the scatter under one departure.
 
     Attributes:
-        prior: of the departure; those of `departures` sum to 1.
+        prior: those of `departures` sum to 1.
         along_N: the direction v in which a model or a curve departs, where R = I + v v'; None elsewhere.
         other_NN: R elsewhere.
         grows: sd of the scatter at the largest size over that at the smallest.
@@ -159,12 +159,11 @@ def _rounded(column_N: Floats) -> tuple[float, ...]:
 class _Likelihoods:
     """The departures in the complement of the parameters.
 
-    Where R = I + v v', w' (W R W')^(-1) w = w'w - (u'w)^2 with u = W v / sqrt(1 + |W v|^2). These come first, then
-    the others, O.
+    Where R = I + v v', w' (W R W')^(-1) w = w'w - (u'w)^2 with u = W v / sqrt(1 + |W v|^2). These come first, then the
+    others, O.
 
     Attributes:
         ln_weight_A: logarithm of prior times |W R W'|^(-1/2).
-        u_VQ: of the former.
         inverse_OQQ: of W R W' of the others.
     """
 
@@ -211,10 +210,7 @@ def _p(sorted_BK: Floats, ln_MK: Floats) -> Floats:
 
 @lru_cache(maxsize=1024)
 def _null(t: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -> tuple[Floats, Floats]:
-    """Sorted statistics of normal scatter about a law, [B, K], and sorted least p of the draws, [B].
-
-    Each p is divided by the share of its kind in the level.
-    """
+    """Sorted statistics of normal scatter about a law, [B, K], and sorted least p by share of the level, [B]."""
     seen = _likelihoods(t, columns)
     ln_BK = seen.of_kinds(np.random.default_rng(_SEED).standard_normal((_DRAWS, len(seen.basis_QN))))
     sorted_BK = np.sort(ln_BK, axis=0)

@@ -1,7 +1,7 @@
 """Fits power laws with fixed parameters or priors, and tests these values against the points.
 
 The law is fitted with each value of a prior (`rbpx.laws.priors`) fixed, weighted by prior * SSE^(-dof / 2); estimates
-are quantiles of the mixture. A fixed value is tested by the sums of squares with and without it.
+are quantiles of the mixture.
 """
 
 import math
@@ -75,9 +75,7 @@ def value_combinations(
     free_estimates: Mapping[str, Estimate],
     bounds: Mapping[str, tuple[float, float]] = NO_BOUNDS,
 ) -> list[FixedValues]:
-    """Returns the combinations of values that fixed parameters and priors allow.
-
-    `bounds` are those of other parameters than C and E, which lies below every y.
+    """Returns the combinations of values that fixed parameters and priors allow; E lies below every y.
 
     Raises:
         ImpossiblePrior: as in `fit_law_with_priors`.

@@ -96,20 +96,20 @@ class Curvature:
 class PowerLaw(LawFit):
     """A fitted power law y = C S^-alpha, or y = E + C S^-alpha; unknown numbers are None.
 
-    The 95 % intervals include document sampling and the scatter of the models; the standard error of alpha the scatter
-    alone (n - p degrees of freedom). r2, aic and bic are of ln y, aic and bic comparable between `ols`, `weighted` and
-    `offset`. The common error of models of one size counts once.
+    The 95 % intervals include document sampling and the scatter of the models, the standard error of alpha the scatter
+    alone. r2, aic and bic are of ln y, aic and bic comparable between `ols`, `weighted` and `offset`. The common error
+    of models of one size counts once.
 
     Attributes:
         sign: of y; None where y has both signs.
-        n_replicates: bootstrap replicates of the documents.
-        n_replicates_left_out: replicates with a value that has no logarithm.
+        n_replicates: of the documents.
+        n_replicates_left_out: those with a value that has no logarithm.
         interval: errors that the intervals include: "documents and models", "models", or in a law in k "documents" or
             "nested counts".
         limited_by: what to collect more of, "models" or "text".
         pinned: fixed parameters and priors.
         given: their values in `regression`; of a prior the most likely one.
-        reasons: every status that holds, in the order of `Status`.
+        reasons: every status that holds.
     """
 
     method: Method
@@ -143,8 +143,6 @@ class PowerLaw(LawFit):
     def report(self) -> str:
         """Fits ln y again by lmfit and returns its report: parameters, standard errors from the scatter, correlations.
 
-        Fixed parameters do not vary, E is at least 0, and a robust fit has the weights of the law.
-
         Raises:
             ValueError: the law has no numbers.
         """
@@ -167,7 +165,7 @@ class PowerLaw(LawFit):
 
     @property
     def residuals_ln(self) -> list[float]:
-        """Ln y, measured minus fitted, by size."""
+        """Ln y, measured minus fitted."""
         return [] if self.regression is None else self.regression.residual_N.tolist()
 
     @property
@@ -195,7 +193,7 @@ class PowerLaw(LawFit):
         return math.sqrt(text) if about.knows_text else None, math.sqrt(models)
 
     def __repr__(self) -> str:
-        """Says what a person reads: the law with its numbers, and how far to trust it."""
+        """The law with its numbers, and how far to trust it."""
         if self.alpha.value is None or self.C.value is None:
             return f"no law of {self.n_points} points: {'' if self.status is None else self.status.label}"
         ends, E = self.alpha.ends, "" if self.E.value is None else f"{self.E.value:.4g} + "
@@ -212,7 +210,7 @@ class PowerLaw(LawFit):
     def predict(self, S: float | Sequence[float] | NDArray[Any], level: float = LEVEL) -> Prediction | Predictions:
         """Predicts y at one or several sizes, with the interval of a single model of that size.
 
-        Where the law is judged, so is the prediction: it has the reasons of the law, and beyond.
+        Where the law is judged, the prediction has its reasons, and beyond.
 
         Raises:
             ValueError: the law has no numbers, S is not positive and finite, or level is not between 0 and 1.
@@ -287,17 +285,15 @@ def fit_power_law(
     given: Mapping[str, float] = NOTHING,
     weight_N: Floats | None = None,
 ) -> PowerLaw:
-    """Fits y = C * S^(-alpha) by least squares of ln y on ln S, or by another method.
+    """Fits y = C * S^(-alpha) by least squares of ln y on ln S, or by another method (`EQUATIONS`).
 
-    The fit uses ln y = ln_C_ref - alpha * ln(S / S_ref), S_ref being the geometric mean of the sizes, where both
-    parameters are uncorrelated; `EQUATIONS` has the methods. E and the ends of its interval lie above no y. Sizes may
-    repeat.
+    The fit uses ln y = ln_C_ref - alpha * ln(S / S_ref), S_ref the geometric mean of the sizes, where both parameters
+    are uncorrelated. E and the ends of its interval lie above no y. Sizes may repeat.
 
     `y_replicates` are y under B bootstrap replicates of the same documents for every size, [B, N], or `Replicates` of
-    |y|; rows with a value that is not finite or has another sign are left out, fewer than 20 give no interval. `signed`
-    is for y that may be negative at every size; the law then describes |y|. Fixed parameters are for `ols` and
-    `offset`; weights, by which a run scatters 1 / sqrt(weight) times as much as one of weight 1, for `ols` without
-    fixed parameters.
+    |y|; fewer than 20 give no interval. `signed` is for y that may be negative at every size; the law then describes
+    |y|. Fixed parameters are for `ols` and `offset`; weights, by which a run scatters 1 / sqrt(weight) times as much,
+    for `ols` without fixed parameters.
 
     The status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not positive and
     finite, no_trend if all y are equal (alpha is 0), not_known if `weighted` has no replicates, not_converged,

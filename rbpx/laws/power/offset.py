@@ -5,8 +5,7 @@ the best ln C is a mean of ln y - ln(exp(-alpha x) + q), q = E / C. In alpha and
 valley; in the slope -m of ln y at x = 0, m = alpha / (1 + q), and q it is straight, and Newton's method needs few
 steps.
 
-Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), F free numbers, B sets of points, such as
-bootstrap replicates of the documents.
+Shapes: N sizes, P parameters in the order of `NAMES` (E only for `offset`), F free numbers, B sets of points.
 """
 
 from collections.abc import Mapping
@@ -52,7 +51,7 @@ class Regression:
 
     Attributes:
         theta_P: ln_C_ref, alpha and, for `offset`, E (0 at its bound).
-        jacobian_NP: derivatives of ln y at theta; zeros for a parameter at its bound.
+        jacobian_NP: derivatives of ln y; zeros for a parameter at its bound.
         weight_N: of each squared residual.
         residual_N: ln y, measured minus fitted.
         scale: of Huber's loss, in ln y.
@@ -98,10 +97,7 @@ class Regression:
         return np.asarray(free_PF @ np.linalg.solve((J.T * self.weight_N) @ J, J.T * self.weight_N))
 
     def refit(self, x_N: Floats, ln_y_BN: Floats) -> Floats:
-        """Fits each replicate, [B, P], starting at this fit, with its weights and its scale.
-
-        NaN where the search for an offset did not converge.
-        """
+        """Fits each replicate, [B, P], from this fit, with its weights and scale; NaN where it did not converge."""
         if self.is_linear:
             return np.asarray(ln_y_BN @ self.sensitivity_PN.T)  # exact
         if self.scale:
@@ -115,7 +111,7 @@ class Regression:
 
 
 def centred(S_N: Floats) -> tuple[Floats, float]:
-    """Returns ln(S / S_ref), S_ref being the geometric mean of the sizes, and ln S_ref."""
+    """Returns ln(S / S_ref), S_ref the geometric mean of the sizes, and ln S_ref."""
     ln_S_ref = float(np.log(S_N).mean())
     return np.log(S_N) - ln_S_ref, ln_S_ref
 
@@ -148,10 +144,7 @@ def regression_of(
 
 
 def regress(x_N: Floats, ln_y_N: Floats, method: Method, weight_N: Floats | None = None) -> Regression:
-    """Fits ln y = ln(E + exp(ln_C_ref - alpha x)), with E = 0 unless the method is `offset`, at x = ln(S / S_ref).
-
-    Weights, one over the variance of each ln y, are for lines alone.
-    """
+    """Fits ln y = ln(E + exp(ln_C_ref - alpha x)), with E = 0 unless the method is `offset`, at x = ln(S / S_ref)."""
     if weight_N is not None:
         weighted = regression_at(x_N, ln_y_N, lines(x_N, ln_y_N[None], weight_N)[0], weight_N)
         return replace(weighted, weighs_variances=True)
@@ -249,7 +242,7 @@ def is_identified(jacobian_NP: Floats) -> bool:
 
 
 def ln_law(x_N: Floats, theta_P: Floats) -> Floats:
-    """Returns ln y at each size, [..., N], for one set of parameters [P] or many [..., P]."""
+    """Returns ln y at each size, [..., N], for parameters [..., P]."""
     ln_power_N = theta_P[..., 0, None] - theta_P[..., 1, None] * x_N
     if theta_P.shape[-1] == 2:
         return np.asarray(ln_power_N)
@@ -284,7 +277,7 @@ def _median_line(x_N: Floats, ln_y_N: Floats) -> Floats:
 
 
 def _scale(residual_N: Floats) -> float:
-    """Robust standard deviation about a line: 1.4826 times the median absolute residual, corrected by n / (n - 2)."""
+    """Robust standard deviation about a line, from the median absolute residual, corrected by n / (n - 2)."""
     n = len(residual_N)
     return float(1.4826 * np.median(np.abs(residual_N)) * np.sqrt(n / (n - 2)))
 
@@ -296,9 +289,9 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> Floats:
 
 
 def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> tuple[Floats, Floats]:
-    """Fits the law with an offset at each of G fixed exponents.
+    """Fits the law with an offset at each of G fixed exponents: parameters [G, P], and the sum of squares [G].
 
-    Returns parameters [G, P], NaN where the search did not converge, and the sum of squares [G].
+    NaN where the search did not converge.
     """
     # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. Smaller exponents start at E = 0, those
     # of the other sign at a vanishing power law.

@@ -44,7 +44,7 @@ class Prediction:
     D: float | None = None
 
     def __repr__(self) -> str:
-        """Says what a person reads: the value, its interval, and how far to trust it."""
+        """The value, its interval, and how far to trust it."""
         between = "no interval" if self.lo is None or self.hi is None else f"{self.lo:.4g} to {self.hi:.4g}"
         return f"{self.y:.4g} ({between}) at S = {self.S:.4g}{'' if self.status is None else f': {self.status.label}'}"
 
@@ -59,7 +59,7 @@ class Prediction:
         return Estimate(self.y, self.lo, self.hi)
 
     def record(self) -> dict[str, Any]:
-        """Returns the prediction as JSON; under model averaging with the prediction of each form."""
+        """Returns the prediction as JSON, with that of each averaged form."""
         of: dict[str, Any] = {"S": self.S, "y": self.y, "lo": self.lo, "hi": self.hi, "beyond": self.beyond}
         of |= {} if self.D is None else {"D": self.D}
         if self.weights:

@@ -1,13 +1,11 @@
 """Uncertainty of a fitted law, from its residuals and from bootstrap replicates of the documents.
 
-Document sampling is estimated from the replicates, the variation of models from the scatter of the sizes about the law,
-minus the part that the documents explain; the two stay separate, so that a law can say which to collect more of.
+The scatter of the sizes about the law, minus the part that the documents explain, is the variation of models; the two
+stay separate, so that a law can say which to collect more of. Residuals of models of one size share an effect. A p
+value is the level at which the interval just reaches 0, as an interval over documents and models belongs to no one
+distribution.
 
-Residuals of models of one size share an effect: e = u(size) + v, with variances tau^2 and omega^2. A p value is the
-level at which the interval just reaches 0, as an interval over documents and models belongs to no one distribution.
-
-Shapes: N sizes, M points of several families, P parameters, B bootstrap replicates of the documents, G steps along a
-valley, T tests.
+Shapes: N sizes, P parameters, B bootstrap replicates of the documents, G steps along a valley, T tests.
 """
 
 import math
@@ -51,10 +49,9 @@ class Uncertainty:
         bias_P: mean over replicates minus the fit.
         spread_PP: covariance for points with variance 1 in ln y (in a weighted fit, times their own variance).
         scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
-        text_scatter: standard deviation within it that the documents explain.
+        text_scatter: the part of it that the documents explain.
         dof: of the scatter; not an integer where sizes repeat.
         point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
-        n_effective: effective sample size of the documents.
     """
 
     text_PP: Floats
@@ -84,7 +81,7 @@ class Uncertainty:
         )
 
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
-        """Returns the half width at level 1 - p, with Student's t for the scatter and for the shared noise."""
+        """Returns its half width, with Student's t for the scatter and for the shared noise."""
         unit, shared = self._unit(gradient_P, new_model), self.shared(gradient_P, new_model)
         return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_effective, p)
 
@@ -105,7 +102,7 @@ class Uncertainty:
         return extended_to(value, around(value - float(gradient_P @ self.bias_P), half))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
-        """Returns the variance over documents and the variance over models, which is at least 0."""
+        """Returns the variances over documents and over models."""
         models = max(self.scatter**2 - self.text_scatter**2, 0.0) * float(gradient_P @ self.spread_PP @ gradient_P)
         return float(gradient_P @ self.text_PP @ gradient_P), models
 
@@ -120,9 +117,9 @@ class Uncertainty:
 def uncertainty(regression: Regression, x_N: Floats, replicates: Replicates | None = None) -> Uncertainty:
     """Returns the variances of a fit from its residuals and, if available, from replicates of the documents.
 
-    The residual variance contains the scatter of the models and the noise of the documents: the mean over replicates of
-    the squares that the change of ln y leaves about its own fit, by degree of freedom. Replicates whose fit does not
-    converge are left out. Weighted points scatter in proportion to their own variances.
+    The documents explain the mean over replicates of the squares that the change of ln y leaves about its own fit, by
+    degree of freedom. Replicates whose fit does not converge are left out. Weighted points scatter in proportion to
+    their own variances.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof: float = regression.dof
@@ -251,7 +248,7 @@ def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertaint
 
 
 def _crossing(value_GP: Floats, ss_G: Floats, limit: float) -> Floats:
-    """The values where the sum of squares passes the limit; NaN if it never does, or if a search failed."""
+    """The values where the sum of squares passes the limit; NaN if it never does, or a search failed."""
     over_G = ~(ss_G <= limit)
     at = int(np.argmax(over_G))
     if at == 0 or not np.isfinite(ss_G[at]):
@@ -288,10 +285,7 @@ def law_estimates(
 
 
 def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
-    """Returns R2, AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty, the normal likelihood up to a constant.
-
-    R2 of a line has its interval if `shows`.
-    """
+    """Returns R2 (with ends for a line, if `shows`), AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty."""
     n = len(ln_y_N)
     w_N = regression.weight_N if regression.weighs_variances else np.ones(n)
     ss_residual = float(w_N @ regression.residual_N**2)
@@ -305,10 +299,7 @@ def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Es
 
 
 def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
-    """Returns the two-sided p value of a function of fitted parameters being 0, given its value and gradient.
-
-    Values below 1e-100 are 0.
-    """
+    """Returns the two-sided p value of a function of the parameters being 0; values below 1e-100 are 0."""
     distance = abs(value - float(gradient_P @ about.bias_P))
 
     def left(ln_p: float) -> float:
@@ -322,9 +313,7 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
 
 
 def holm(p_T: Sequence[float]) -> list[float]:
-    """Adjusts p values of several tests, so that any false rejection has a probability of at most 0.05.
-
-    Tests may depend on each other.
+    """Adjusts p values of several tests, dependent or not: any false rejection has a probability of at most 0.05.
 
     Source:
         Holm (1979), Scandinavian Journal of Statistics 6.
