@@ -1,7 +1,7 @@
 """Turns fixed parameters and normal priors of a law into values at which the law is fitted with them held.
 
-A prior becomes seven values, each weighted by its prior density times the likelihood of the points. They cover the
-overlap of prior and likelihood, so that a wide prior is not sampled coarsely.
+A prior becomes seven values, each weighted by its density times the likelihood of the points. They cover the overlap of
+prior and likelihood, so that a wide prior is not sampled coarsely.
 """
 
 import math
@@ -30,10 +30,9 @@ class Prior:
     def values(
         self, lower: float = -math.inf, upper: float = math.inf, estimate: tuple[float, float] | None = None
     ) -> list[tuple[float, float]]:
-        """Returns values of the parameter, from `lower` to below `upper`, each with its prior density.
+        """Returns values from `lower` to below `upper`, each with its prior density; none where the prior lies outside.
 
-        The list is empty where the prior lies outside. `estimate` is that of the points alone, with its standard
-        deviation.
+        `estimate` is that of the points alone, with its standard deviation.
         """
         if not self.sd:
             return [(self.value, 1.0)] if lower <= self.value < upper else []
@@ -72,7 +71,7 @@ def fixed_values(
     """Returns every combination of the values of the fixed parameters and priors, within the bounds by name.
 
     Raises:
-        ImpossiblePrior: a fixed parameter or prior is outside its bounds.
+        ImpossiblePrior: one is outside its bounds.
     """
     each = []
     for name, pin in pins.items():

@@ -60,15 +60,14 @@ def fit_multiplier(
     """Fits both laws, of (baseline, variant), together by least squares of ln y and compares the x they need.
 
     Overall: `multiplier`, the geometric mean over the supported losses; `loss_from` and `loss_to`, the losses that both
-    measured; exponents and offsets of both; `residual_sd` of ln y about the laws; with a fixed E `p` of its test
-    against a shared one; `status`: too_few_sizes, not_positive, or no_trend (a law does not fall) without numbers,
-    barely_determined (the points do not determine all parameters) without intervals, beyond where no loss is supported,
-    else ok. Intervals are over models (Student's t of the scatter about both laws) and documents; replicates of both
-    are from the same documents.
+    measured; exponents and offsets; `residual_sd` of ln y; with a fixed E `p` of its test against a shared one;
+    `status`: too_few_sizes, not_positive, or no_trend (a law does not fall) without numbers, barely_determined (the
+    points do not determine all parameters) without intervals, beyond where no loss is supported, else ok. Intervals are
+    over models (Student's t of the scatter about both laws) and documents.
 
-    Then at the law's `loss` of each model of the variant, in order of x: `x_variant` and `x_base`, the x each law needs
-    (None where the baseline never gets there), their ratio `multiplier`, and `status`: beyond where one side did not
-    measure losses on either side of it, unreachable at or below the baseline's E.
+    Then at the law's `loss` of each model of the variant, in order of x: `x_variant` and `x_base` (None where the
+    baseline never gets there), their ratio `multiplier`, and `status`: beyond where one side did not measure losses on
+    either side of it, unreachable at or below the baseline's E.
 
     Raises:
         ImpossiblePrior: the fixed E is not below every loss.

@@ -24,7 +24,6 @@ class SeriesPoints:
 
     Attributes:
         x_M: ln(S / S_ref).
-        ln_S_ref: mean of ln S over all points.
         family_M: 0 .. F-1.
         change_BM: change of ln y under bootstrap replicates of the same documents for all series.
     """
@@ -61,7 +60,6 @@ class SeriesLaw:
     """A law of several series.
 
     Attributes:
-        theta_P: ln C of each series, exponents, offsets.
         n_E: number of offsets: none, 1, or one for each series.
         E: the fixed offset of all series, where none is a parameter.
     """
@@ -112,10 +110,7 @@ class SeriesLaw:
 
 
 def fit_series(points: SeriesPoints, n_E: int = 0, E: float = 0.0) -> SeriesLaw:
-    """Fits the law by least squares of ln y with E >= 0, the best of several searches; a line where E is 0.
-
-    E is at most the smallest y. `n_E` and `E` (below every y) are as in `SeriesLaw`.
-    """
+    """Fits the law by least squares of ln y with E from 0 to the smallest y, the best of several searches."""
     line = _through(points, n_E, E)
     if not n_E and E == 0:
         return line

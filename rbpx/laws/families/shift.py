@@ -4,8 +4,8 @@ y_base(S, D) = f(S, D), y_variant(S, D) = f(m^a S, m^b D), with (a, b) = (1, 0) 
 along C, which is m times the compute at the same tokens per parameter. A multiplier may change with scale: ln m = ln
 m_0 + slope (ln C - ln C_0), C = 6 S D of the variant.
 
-Forms of f are averaged, with bends and misfit that both sides share (`rbpx.laws.forms.linearised`). Whether they share
-the constants of f is averaged over too, and tested.
+Forms of f are averaged, with bends and misfit that both sides share (`rbpx.laws.forms.linearised`), and so is whether
+they share the constants of f.
 
 Shapes: N points of both sides, B bootstrap replicates of the documents, T places, P columns.
 """
@@ -70,14 +70,13 @@ class Shift:
 
     Attributes:
         common: the ranges of S and D that both have, `n_base` and `n_variant` runs in there, and their range of C;
-            empty
-            where these have too little in common.
+            empty where these have too little in common.
         multiplier: at the middle compute of the compared runs.
         slope: of ln m in ln C.
         at: at the least, the middle and the most compute compared, and at ten times the most.
         apart: range of compute, from the most or else the least compared, over which the interval excludes 1.
         p: of the test that both have the same constants.
-        weights: of the forms, and of each with constants of the variant's own; they sum to 1.
+        weights: of the forms, and of each with constants of the variant's own.
     """
 
     reasons: tuple[Status, ...]
@@ -187,8 +186,7 @@ class _Pair:
     def ways(self, fit: Surface, ln_m: float, slope: float) -> Iterator[LinearisedForm]:
         """A form with shared constants and with the variant's own, for ln m at the places and its slope.
 
-        The columns are derivatives by the constants, by ln m and its slope, then by the difference of the variant's
-        constants.
+        Columns: by the constants, by ln m and its slope, then by the difference of the variant's constants.
         """
         if fit.surface is None:
             return

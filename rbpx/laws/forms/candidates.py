@@ -12,8 +12,7 @@ of a prior on the scatter). The weight is prior SSE^(-(n-2)/2) |R|^(-1/2) |J' R^
 scatter and J the derivatives of ln y. Grid, prior weights and the exponent .25 were chosen by coverage and width
 (docs/explanation/uncertainty.md).
 
-Fixed parameters (`rbpx.laws.priors`) set E in all forms, or hold alpha or C in forms without bends. Models of one size
-are averaged to one point, and their variance about it is added to that of a new model.
+Fixed parameters (`rbpx.laws.priors`) set E in all forms, or hold alpha or C in forms without bends.
 
 Shapes: B series, N sizes, T others, R scatters, F forms (with their E or bend), H held numbers.
 """
@@ -77,7 +76,6 @@ class FormGrid:
         offset_F: E over the smallest y; NaN where it is fitted to each series.
         place: maps ln S, [T], to ln S with the bend of each form, [T, F], centred at the models.
         held_FH2: held combinations of the two parameters.
-        held_FH: their values.
         evidence: exponent of the likelihood.
         flatness: exponent of 1 / |J' R^-1 J|.
         scatter_counts: points that a prior on the scatter counts for.
@@ -131,8 +129,7 @@ def form_grid(
 ) -> FormGrid:
     """Returns the components at three or more increasing sizes.
 
-    `given` are values of the fixed parameters, the same parameters in each set; `departs` are prior weights of
-    departures.
+    `given` has the same parameters in each set; `departs` are prior weights.
     """
     x_N = np.array(ln_S)
     bends = np.quantile(x_N, _BENDS).tolist() if len(x_N) >= _MIN_SIZES_TO_BEND else []
@@ -209,7 +206,7 @@ class FormFits:
         share_BRFN: share of the power law in y, the derivative of ln y by ln C.
         A_BRF22: J' R^-1 J.
         sigma2_BRF: variance of a model about the law.
-        own_B: excess of the variance of a new model over that of a point (`means_of_sizes`).
+        own_B: excess of the variance of a new model (`means_of_sizes`).
     """
 
     grid: FormGrid
@@ -302,7 +299,7 @@ def _offsets(grid: FormGrid, y_BN: Floats) -> tuple[Floats, Floats]:
 
 
 def _best_offset(x_N: Floats, y_BN: Floats) -> tuple[Floats, Floats]:
-    """The best E with even scatter and the line through ln(y - E), and its standard deviation, both [B, 1]; y >= 1."""
+    """The best E with even scatter, and its standard deviation, both [B, 1]; y >= 1."""
     y_B1N = y_BN[:, None]
 
     def off_line(z_BMN: Floats, share_BMN: Floats) -> Floats:

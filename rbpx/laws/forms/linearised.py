@@ -1,12 +1,12 @@
 """Averages forms in several axes, linearised about their optima, with a smooth misfit.
 
 Each form is linearised about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
-constants. A form may bend (one more column: the exponent of an axis changes at one place or with another axis) or drift
-(each exponent changes steadily along its own axis and the others). Misfit is a Gaussian process in the logarithms of
-the axes, plus scatter, part of which the checkpoints of a run share. Form, bend or drift, length and size of the
-misfit, the shared part and the scale are averaged with weights prior * evidence^.85: small misfit common to all forms
-would otherwise separate them too confidently (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017). Points far
-from the best form get a larger scatter. The constants were chosen on simulated data (docs/explanation/surfaces.md).
+constants. A form may bend (the exponent of an axis changes at one place or with another axis) or drift (each exponent
+changes steadily along its own axis and the others). Misfit is a Gaussian process in the logarithms of the axes, plus
+scatter, part of which the checkpoints of a run share. All of this and the scale are averaged with weights prior *
+evidence^.85: small misfit common to all forms would otherwise separate them too confidently (P. Gruenwald and T. van
+Ommen, Bayesian Analysis 12, 2017). Points far from the best form get a larger scatter. The constants were chosen on
+simulated data (docs/explanation/surfaces.md).
 
 Shapes: N points, T targets, A axes, P constants, K columns of all forms side by side, V scales, G components, R runs of
 n points each.
@@ -89,8 +89,8 @@ def average_linearised(
 ) -> FormMixture:
     """Averages forms that are linearised at the same points, at least one.
 
-    `x_NA` and `x_TA` are logarithms of the axes at points and targets; without the latter, targets are functions of the
-    constants alone, without misfit and scatter. `run_N` is the run of each point.
+    `x_NA` and `x_TA` are logarithms of the axes; without the latter, targets are functions of the constants alone,
+    without misfit and scatter. `run_N` is the run of each point.
     """
     found = [(each.form.name, *_posterior(each)) for each in _components(forms, x_NA, x_TA, ln_y_N, run_N)]
     names, centres, scales, ln_weights = zip(*found, strict=True)
@@ -159,7 +159,7 @@ class _Kind:
     """One kind of scatter.
 
     Attributes:
-        misfit: standard deviation of the misfit over that of the scatter.
+        misfit: its standard deviation over that of the scatter.
         root_NN: lower root of the covariance of the points over the variance of the scatter.
         white_TN: covariance of targets and points, whitened.
         rest_T: remaining variance of a new run, over that of the scatter.

@@ -1,7 +1,7 @@
 """Covariances of the scatter of models about a law: independent, correlated between neighbours, or with a departure.
 
-A few sizes do not show whether the last run failed, the two largest saw too little or large sizes scatter more, so each
-departure of `rbpx.laws.intervals.misfit` has a small prior weight, which the interval includes.
+A few sizes do not show whether large ones deviate or scatter more, so departures (`rbpx.laws.intervals.misfit`) have a
+small prior weight, which the interval includes.
 
 Shapes: N models, T other sizes.
 """
@@ -27,12 +27,9 @@ class ScatterModel:
     """One covariance R of the scatter.
 
     Attributes:
-        prior: its weight.
         whiten_NN: L of R^-1 = L L'.
-        ln_det: ln |R|.
         onward: maps ln S of other sizes to the weights of the residuals there, [T, N], and the remaining variance of a
-            new
-            model over that of the scatter, [T].
+            new model over that of the scatter, [T].
         is_correlated: between neighbouring sizes.
         departs: the departure, if it is one.
     """

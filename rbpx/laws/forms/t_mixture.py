@@ -24,12 +24,11 @@ _NEAR: Final = 1e-3  # in probability
 
 @dataclass(frozen=True, eq=False)
 class TMixture:
-    """Mixtures whose components have the same degrees of freedom.
+    """Mixtures whose components have the same degrees of freedom; the last axis are the components.
 
     Attributes:
-        centre: of each component, [..., G].
-        scale: of each component, 0 for a point.
-        weight: with sum 1 over the last axis.
+        scale: 0 for a point.
+        weight: with sum 1.
     """
 
     centre: Floats
@@ -74,7 +73,7 @@ class TMixture:
         return np.asarray(at_R).reshape(*before, len(tail_Q))
 
     def _heavier(self, least: float) -> "TMixture":
-        """Returns the mixture of components above a share of the greatest weight, of any of the mixtures."""
+        """The mixture of components above a share of the greatest weight, of any of the mixtures."""
         heavier = self.weight > least * self.weight.max(axis=-1, keepdims=True)
         return self.only(np.any(heavier, axis=tuple(range(self.weight.ndim - 1))))
 

@@ -18,7 +18,7 @@ _LEVEL: Final = 0.02  # of a binomial test of the intervals that hold: fits are 
 
 
 def too_few_hold(tests: Sequence[Backtest]) -> bool:
-    """Whether significantly fewer intervals than 95 % contain the measured value, counting as many tests as fits."""
+    """Whether significantly fewer intervals than 95 % hold, counting as many tests as fits."""
     held = [(test.n_fitted, test.is_inside) for test in tests if test.is_inside is not None]
     if not held:
         return False

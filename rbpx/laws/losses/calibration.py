@@ -1,7 +1,7 @@
 """Predicts y from a measured x, by a regression of y on x averaged over forms, y = E_y + K (x - E_x)^kappa, E on grids.
 
-It holds for a new x with errors like the others', so their size is not needed. Forms are averaged as for laws in size
-(`rbpx.laws.forms.candidates`). A model of a new family deviates by as much as the families do.
+It holds for a new x with errors like the others', so their size is not needed. Forms are averaged as in
+`rbpx.laws.forms.candidates`. A model of a new family deviates by as much as the families do.
 
 Shapes: N models, T new ones, R scatters, F forms, or families.
 """
@@ -39,7 +39,6 @@ class Calibration:
 
     Attributes:
         fits: the place of a model is -ln(x - E_x), and ln S is -ln x, stretched.
-        stretch: of -ln x.
         E_x_F: of each form.
         between: squared addition to half of an interval, in ln y, for a model of another family.
     """
@@ -115,7 +114,7 @@ def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] 
 def _between(fits: FormFits, family: Sequence[str]) -> float:
     """Squared addition to half of the interval of a model of a family without points.
 
-    The scatter of all points about one curve already includes the variance of the families in it, as if it were known.
+    The scatter of all points about one curve already includes the variance of the families, as if it were known.
     """
     left_N = np.einsum("rf,rfn->n", fits.weight_BRF[0], fits.residual_BRFN[0])
     _, of_N = np.unique(family, return_inverse=True)

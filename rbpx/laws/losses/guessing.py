@@ -1,10 +1,7 @@
 """Converts a task's share of misses to odds, misses over hits beyond guessing, and back.
 
-Success is a sigmoid in the loss, flat at chance c. The odds
-
-    y = (1 - a) / (a - c), for an accuracy a,
-
-are a power of x where a is a sigmoid in ln x between c and 1.
+Success is a sigmoid in the loss, flat at chance c. The odds y = (1 - a) / (a - c), for an accuracy a, are a power of x
+where a is a sigmoid in ln x between c and 1.
 """
 
 import math

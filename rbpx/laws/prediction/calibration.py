@@ -1,7 +1,7 @@
 """Widens the intervals of predictions by the errors of backtests, for any number of axes; never narrows them.
 
-Backtests are few and dependent, so their squared errors are averaged with those of calibrated intervals (weight
-`_TRUST`); those from a small part of the points count less. The constants were chosen on simulated data.
+Backtests are few and dependent, so their squared errors are averaged with those of calibrated intervals; those from a
+small part of the points count less. The constants were chosen on simulated data.
 """
 
 import math
@@ -33,7 +33,7 @@ def error_in_sd(predicted: Estimate, measured: float) -> float | None:
 def widening_factor(backtests: Iterable[tuple[float, Sequence[float]]]) -> float:
     """Returns the factor, at least 1, that widens intervals in ln y.
 
-    Each backtest is the share of the data that it was fitted to, at most 1, with its errors in standard deviations.
+    Each backtest is the share of the data that it was fitted to, with its errors in standard deviations.
     """
     known = [
         (_OF_ONE * share, min(float(np.quantile(np.abs(errors), _SHARE)), _FARTHEST))

@@ -81,9 +81,9 @@ def predict_judged(
 ) -> tuple[list[Prediction], tuple[Backtest, ...]] | None:
     """Predicts y at each target, and each measured size from smaller ones; None where `average_forms` predicts nothing.
 
-    Intervals of both are widened alike, so that the backtests say what the predictions hold: intervals_missed where
-    fewer than four fifths of them do. Sizes increase, y has one sign; `of_law` are statuses of the power law through
-    these points. Where `tokens` vary apart from size, size and tokens predict.
+    Intervals of both are widened alike, so that the backtests say what the predictions hold. Sizes increase, y has one
+    sign; `of_law` are statuses of the power law through these points. Where `tokens` vary apart from size, size and
+    tokens predict.
     """
     of_law = tuple(of_law)
     if tokens is not None and not given and vary_apart(S, tokens):

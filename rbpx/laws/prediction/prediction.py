@@ -1,8 +1,7 @@
 """Predicts a law at other sizes by model averaging, finds sizes that reach a level, and scores forecasts.
 
-Each form of `rbpx.laws.forms.candidates` is fitted, with independent and correlated scatter of the models, and counts
-by how well it fits. A new model of the size that reaches a level is as likely below as above it; the interval has the
-sizes whose 95 % prediction interval contains the level. All is in ln y, where intervals are nearly symmetric.
+Each form of `rbpx.laws.forms.candidates` counts by how well it fits. All is in ln y, where intervals are nearly
+symmetric.
 
 Shapes: B series, N sizes, T other sizes, L levels, G components (a form with its E or bend, and a correlation).
 """
@@ -26,7 +25,7 @@ from rbpx.laws.priors import FixedValues
 
 
 def predictions_along(fit: PowerLaw, n: int) -> list[Prediction]:
-    """Returns predictions at n sizes, evenly spaced in ln S, from the smallest to the largest."""
+    """Returns predictions at n sizes, evenly spaced in ln S."""
     return [fit.predict(float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 
 
@@ -37,7 +36,6 @@ class Score:
     Attributes:
         error: (predicted - measured) / measured.
         in_sd: (ln measured - ln predicted) over the width of the interval / (2 * 1.96).
-        is_inside: whether the interval contains the measured value.
         interval_score: width in ln y, plus 2 / 0.05 times the distance of the measured value from the interval.
     """
 
@@ -70,7 +68,7 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
 
 
 def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
-    """Returns the share of intervals that contained the measured value, with its interval; each model counts once."""
+    """Returns the share of intervals that held, with its interval; each model counts once."""
     if not inside:
         return Estimate()
     n = len(set(models))
@@ -159,11 +157,11 @@ def _ends(mixture: TMixture, p: float = 1 - LEVEL) -> Floats:
 
 
 def find_crossings(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[Estimate] | None:
-    """Finds where y falls to each level, as ln S; None of what no size shows that is searched, a million times away.
+    """Finds where y falls to each level, as ln S; None of what lies a million times outside the sizes or farther.
 
-    The value is the smallest size at which a new model is more likely below the level than above it, the ends are of
-    the sizes whose 95 % prediction interval contains the level. Levels and y are positive, and y decreases with S
-    overall. None where `average_forms` has no prediction.
+    A new model of that size is as likely below the level as above it; the ends are of the sizes whose 95 % prediction
+    interval contains the level. Levels and y are positive, and y decreases with S overall. None where `average_forms`
+    has no prediction.
     """
     from scipy.optimize.elementwise import find_root  # imported late for speed
 

@@ -1,11 +1,7 @@
 """Decides which statuses hold for a law or a prediction, from tests and backtests, and whether it needs an offset.
 
-docs/explanation/uncertainty.md lists when each status holds; `ok` means that none does. Of true laws one in twenty has
-any of no_trend, bends, intervals_missed, one_run and uneven_scatter, for any number of sizes.
-
-A backtest fits a law to the smallest sizes and predicts each larger one; models of one size stay together. The interval
-of E decides between y = C S^(-alpha) and y = E + C S^(-alpha): without 0 it supports the offset, with small offsets
-alone the power law, otherwise neither.
+docs/explanation/uncertainty.md lists when each status holds. Of true laws one in twenty has any of no_trend, bends,
+intervals_missed, one_run and uneven_scatter, for any number of sizes. Backtests keep models of one size together.
 
 Shapes: N models, in increasing order of size; G different sizes.
 """
@@ -52,12 +48,9 @@ class SupportedForm(StrEnum):
 
 @dataclass(frozen=True)
 class FormVerdict:
-    """Evidence for an irreducible part.
+    """Evidence for an irreducible part: the best offset with its interval, None where unknown or open.
 
-    Attributes:
-        E: the best offset; None where it could not be fitted.
-        E_lo: lower end of its 95 % interval; None where it is open.
-        aic_power_less_offset: positive for the offset.
+    The differences of AIC and BIC are positive for the offset.
     """
 
     form: SupportedForm
@@ -84,7 +77,7 @@ def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> Fo
 
 
 def _form_of(law: PowerLaw) -> SupportedForm:
-    """Returns the form that a fit with an offset supports: the offset if the interval of E excludes 0."""
+    """The offset if the interval of E excludes 0, the power law if it has small offsets alone."""
     if law.E.lo is not None and law.E.lo > 0:
         return SupportedForm.offset
     negligible = law.E.hi is not None and law.E.hi <= NEGLIGIBLE * min(map(abs, law.y))
@@ -165,7 +158,7 @@ def judge(
     y_replicates: Replicates | None = None,
     tokens: Sequence[float | None] | None = None,
 ) -> tuple[Status, ...]:
-    """Returns every status that holds for a fitted law, including its own, in the order of `Status`.
+    """Returns every status that holds for a fitted law, including its own.
 
     Backtests are of the same law by the same method, replicates of |y|.
     """
@@ -182,7 +175,7 @@ def judge(
 def judge_averaged(
     reasons: Iterable[Status], answer: Prediction, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
 ) -> tuple[Status, ...]:
-    """Returns every status of an averaged prediction, and the `REMARKS`, in the order of `Status`.
+    """Returns every status of an averaged prediction, and the `REMARKS`.
 
     `reasons` are statuses of the power law through the same points, whose sizes increase.
     """
@@ -212,8 +205,7 @@ _HELD: Final = 0.8  # share of the intervals of backtests that must hold, or pre
 def judge_alone(reasons: Iterable[Status], held: Iterable[bool | None]) -> tuple[Status, ...]:
     """Returns every status of a prediction by one form: its `reasons`, and what its own backtests say.
 
-    `held` says of each whether its interval held: intervals_missed where fewer than four fifths did, barely_determined
-    where there are none.
+    `held` says of each whether its interval held; where there are none it is barely_determined.
     """
     told = [each for each in held if each is not None]
     missed = Status.intervals_missed if too_few_hold(told) else None
@@ -307,7 +299,7 @@ def _of_last(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtes
 def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
     """Returns intervals_missed where the interval of the largest size misses half of its models or more.
 
-    The interval is at the size's share of the level; in ln y its ends are proportional to quantiles of Student's t.
+    It is at that size's share of the level; in ln y its ends are proportional to quantiles of Student's t.
     """
     last, dof = _last(S, backtests), len(set(S)) - 3
     if not last or dof < 1:

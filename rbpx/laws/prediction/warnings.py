@@ -1,7 +1,6 @@
 """Warnings about model averaging: departures from all forms, and unusual training tokens of the largest models.
 
-The forms of the prediction are weighed against the same forms with other scatter (`rbpx.laws.intervals.misfit`): the
-largest sizes or another size deviate, or scatter grows.
+The forms are weighed against the same forms with other scatter (`rbpx.laws.intervals.misfit`).
 
 Shapes: N models in increasing order of size.
 """
@@ -77,8 +76,8 @@ def vary_apart(S: Sequence[float], tokens: Sequence[float | None] | None) -> boo
 def n_unexpected_tokens(S: Sequence[float], tokens: Sequence[float | None] | None) -> int:
     """Returns how many of the largest sizes, one or two, saw more tokens than extrapolated, negative if fewer; else 0.
 
-    A line of ln D on ln S through all smaller sizes, or all but the two largest, predicts their tokens. They differ if
-    they are below nine tenths or above ten ninths of the prediction, and farther off than twice any smaller size.
+    They differ if below nine tenths or above ten ninths of a line of ln D on ln S through smaller sizes, and farther
+    off than twice any of these.
     """
     known = [(math.log(size), math.log(D)) for size, D in zip(S, tokens or (), strict=False) if D]
     if len(known) < len(S):
