@@ -1,11 +1,8 @@
 """Predicts a new run at (S, D) by model averaging over surface forms, or by a law in one axis for a collinear design.
 
-Forms are averaged by `rbpx.laws.forms.linearised`; backtests, which predict the runs of the largest budgets from
-smaller ones, widen the intervals (`rbpx.laws.prediction.calibration`).
-
-Where size and tokens vary together, D = c S^m, no form is determined, but near that line a law in S predicts; elsewhere
-there is no prediction. Designs with one or two sizes have a law in D at each, and vice versa. The line of one budget is
-no law in S, as y has its minimum there: forms are averaged, within three times its compute.
+Where size and tokens vary together, D = c S^m, no form is determined, but near that line a law in S predicts. Designs
+with one or two sizes have a law in D at each, and vice versa. The line of one budget is no law in S, as y has its
+minimum there: forms are averaged, within three times its compute.
 
 Shapes: N points, T targets.
 """
@@ -57,14 +54,14 @@ class AveragedPrediction:
 
     Attributes:
         y: median; None where no form could be fitted, or off the line of collinear runs.
-        weights: of the forms, with sum 1; empty where a law in one axis predicts.
+        weights: of the forms; empty where a law in one axis predicts.
         within: prediction of each form.
         widened: factor of backtests, in ln y.
         mixture: widened distribution of ln y.
         axis: "S" or "D" of a law in one axis.
         away: factor off the line of collinear runs, or off the compute of their only budget.
         beyond: factor outside the runs in S or D, or above them in compute.
-        reasons: of the prediction itself: beyond, intervals_missed.
+        reasons: of the prediction itself.
     """
 
     y: Estimate = NO_ESTIMATE
@@ -130,7 +127,7 @@ class BudgetTest:
 
 
 def forms_to_mix(runs: Runs, pins: Priors = NO_PRIORS) -> tuple[str, ...]:
-    """Returns the forms that differ on these runs and have all fixed parameters and priors.
+    """The forms that differ on these runs and have all fixed parameters and priors.
 
     Without repeated tokens data_constrained equals chinchilla.
     """
@@ -181,10 +178,9 @@ def predict_averaged(
     """Predicts a new run at each point (S, D) by model averaging, for the same documents.
 
     At least one form is fitted, without replicates of the documents. Backtests with the nearest gap widen the
-    intervals, of level 1 - p. U are the unique tokens (None: all).
-
-    The status is beyond more than 10 times outside the runs in S, D or epochs, or 30 times above their compute;
-    intervals_missed where fewer than four fifths of the backtests hold, widened alike.
+    intervals, of level 1 - p. U are the unique tokens (None: all). The status is beyond more than 10 times outside the
+    runs in S, D or epochs, or 30 times above their compute; intervals_missed where fewer than four fifths of the
+    backtests hold, widened alike.
     """
     runs, missed = fits[0].runs, list[Status]()
     if too_few_hold(test.is_inside for of in widened_tests(budgets) for test in of.held_out):
@@ -200,7 +196,7 @@ def predict_averaged(
 
 
 def outside_runs(runs: Runs, S: float, D: float, U: float | None = None) -> tuple[float, float]:
-    """Returns the factors, at least 1, by which a point is outside runs in S, D, epochs, and above their compute."""
+    """The factors, at least 1, by which a point is outside runs in S, D, epochs, and above their compute."""
     if not len(runs.S_N):
         return 1.0, 1.0
     of_axes = [extrapolation_factor(at, of.tolist()) for at, of in ((S, runs.S_N), (D, runs.D_N))]
@@ -239,7 +235,7 @@ def _averaged(
 
 
 def widened_tests(budgets: Sequence[BudgetTest]) -> list[BudgetTest]:
-    """Returns backtests whose intervals are as much wider as those of predictions at their gaps."""
+    """Backtests whose intervals are as much wider as those of predictions at their gaps."""
     return [
         replace(
             budget,
@@ -254,7 +250,7 @@ def widened_tests(budgets: Sequence[BudgetTest]) -> list[BudgetTest]:
 def most_influential(
     fits: Sequence[Surface], points: Sequence[tuple[float, float]], U: float | None = None
 ) -> list[Influence | None]:
-    """Returns, for each prediction, the run in `Runs.group_N` whose omission moves it most, and the relative move.
+    """For each prediction, the run in `Runs.group_N` whose omission moves it most, and the relative move.
 
     Each form stays linearised at its optimum. None where runs are collinear, or no form was fitted.
     """
@@ -278,7 +274,7 @@ def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
 
 
 def draw_averaged(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """Returns n joint draws of ln y of the surface, [n, T], and of the scatter of a run about it, [n].
+    """N joint draws of ln y of the surface, [n, T], and of the scatter of a run about it, [n].
 
     At least one of the fits, of the same runs, has a surface.
     """
@@ -297,7 +293,7 @@ def _linearised_forms(
 
 
 def thin_checkpoints(runs: Runs) -> NDArray[np.intp]:
-    """Returns indices that thin the checkpoints of runs to even steps in ln D, with both ends."""
+    """Indices that thin the checkpoints of runs to even steps in ln D, with both ends."""
     of_run = max(_FEWEST_CHECKPOINTS, _MOST_POINTS // max(runs.n_groups, 1))
     kept = []
     for run in range(runs.n_groups):

@@ -47,7 +47,7 @@ class HeldOut:
         return None if ends is None else ends[0] <= self.measured <= ends[1]
 
     def record(self) -> dict[str, Any]:
-        """Returns all of it as JSON."""
+        """All of it as JSON."""
         y = self.predicted
         at = {"axis": self.axis, "S": self.S, "D": self.D, "predicted": [y.value, y.lo, y.hi], "at": self.at}
         return at | {"measured": self.measured, "error": self.error, "held": self.is_inside}
@@ -56,13 +56,13 @@ class HeldOut:
 def held_out_points(
     runs: Runs, axis: Axis, at_T: NDArray[np.intp], predicted: Sequence[Estimate]
 ) -> tuple[HeldOut, ...]:
-    """Returns some points with their predictions."""
+    """Some points with their predictions."""
     places = zip(at_T.tolist(), predicted, strict=True)
     return tuple(HeldOut(axis, float(runs.S_N[i]), float(runs.D_N[i]), y, float(runs.y_N[i]), i) for i, y in places)
 
 
 def is_largest(runs: Runs, axis: Axis) -> NDArray[np.bool_]:
-    """Returns the mask of the points of the largest runs in an axis, by their last checkpoints."""
+    """Mask of the points of the largest runs in an axis, by their last checkpoints."""
     last_G = np.full(runs.n_groups, -np.inf)
     np.maximum.at(last_G, runs.group_N, np.log(runs.along(axis)))
     return np.asarray((last_G >= last_G.max() - _SAME)[runs.group_N])
@@ -97,13 +97,13 @@ def held_out(
 
 
 def mean_error(tests: Sequence[HeldOut]) -> float | None:
-    """Returns the mean of |error|."""
+    """The mean of |error|."""
     errors = [abs(test.error) for test in tests if test.error is not None]
     return float(np.mean(errors)) if errors else None
 
 
 def against_axes(surface: SurfaceParameters, runs: Runs) -> list[tuple[Axis, Estimate, Estimate]]:
-    """Returns, for S, D and C = 6 S D, the slope and the curvature of the residuals ln y - ln y_fit in the logarithm.
+    """For S, D and C = 6 S D, the slope and the curvature of the residuals ln y - ln y_fit in the logarithm.
 
     Points count as independent. The slope is None where the axis does not vary.
     """
@@ -118,7 +118,7 @@ def against_axes(surface: SurfaceParameters, runs: Runs) -> list[tuple[Axis, Est
 
 
 def bends_of(fit: Surface) -> list[Status]:
-    """Returns bends where the residuals of a surface curve along S, D or C, by their 95 % intervals.
+    """Bends where the residuals of a surface curve along S, D or C, by their 95 % intervals.
 
     Checkpoints of a run scatter together. The three tests are not corrected: of true surfaces 1 to 6 % bend.
     """

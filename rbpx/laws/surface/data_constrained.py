@@ -40,7 +40,7 @@ class DataConstrained(Chinchilla):
     upper_P = np.append(Chinchilla.upper_P, np.full(2, 1 / (1 + _LEAST_R)))
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """Returns ln y and its derivatives."""
+        """Ln y and its derivatives."""
         inner_BP, v_D_B1, v_N_B1 = theta_BP[:, :5], theta_BP[:, 5:6], theta_BP[:, 6:7]
         u_N = x.u_N
         gain_BN, _, gain_by_v_BN = _worth(np.exp(x.d_N - u_N) - 1, v_D_B1)
@@ -62,7 +62,7 @@ class DataConstrained(Chinchilla):
         return ln_y_BN, J_BPN
 
     def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
-        """Returns the fixed numbers of theta."""
+        """R_D and R_N as 1 / (1 + R)."""
         return {
             name: 1 / (1 + given[name]) if name in self.saturating else at
             for name, at in super().fixed_numbers(given).items()
@@ -71,7 +71,7 @@ class DataConstrained(Chinchilla):
     curvature = curvature_by_differences
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """Returns the best B and E for a grid of exponents, R_D, R_N and U_N at the mean of ln U, the best first.
+        """The best B and E for a grid of exponents, R_D, R_N and U_N at the mean of ln U, the best first.
 
         U_N determines A / B. Without repeated tokens the form is chinchilla's.
         """

@@ -1,8 +1,7 @@
 """The best run of a budget, the loss at other sizes, and the best run with serving, from draws of a surface.
 
-The draws include forms, curvature and misfit. Serving T tokens costs 2 S FLOPs each, so the best run minimises 6 S D +
-2 S T at the loss of the best training run of a budget, or the loss where that sum is the budget. The search runs along
-R = D / S, where sizes and costs are smooth.
+Serving T tokens costs 2 S FLOPs each, so the best run minimises 6 S D + 2 S T at the loss of the best training run of a
+budget, or the loss where that sum is the budget. The search runs along R = D / S, where sizes and costs are smooth.
 
 Source:
     arXiv 2401.00448, eq. 3, for training and serving together.
@@ -45,11 +44,10 @@ class BestRun:
     Attributes:
         C: FLOPs of training, of training and serving for a common budget, or of the training run whose loss is reached.
         y: of a new run of this size; None where its loss is prescribed.
-        half: relative increase of y with half the size and twice the tokens.
-        fivefold: the same with a fifth of the size and five times the tokens.
+        half: relative increase of y with half the size and twice the tokens; fivefold with a fifth and five times.
         saved: share of all FLOPs saved, beside serving the best training run.
         beyond: extrapolation factor of its training FLOPs.
-        ratio_beyond: extrapolation factor of D / S.
+        ratio_beyond: of D / S.
     """
 
     C: float
@@ -129,7 +127,7 @@ def best_run_with_serving(fits: Sequence[Surface], C: float, T: float, seed: int
 
 
 def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
-    """Returns the irreducible loss E under model averaging, from draws far beyond all runs; at most the least y."""
+    """The irreducible loss E under model averaging, from draws far beyond all runs; at most the least y."""
     ln_S, ln_D = (np.log([of_N.max() * _ENDLESS]) for of_N in (fits[0].runs.S_N, fits[0].runs.D_N))
     drawn, least_y = estimate_of_draws(_draws(fits, ln_S, ln_D, seed)[:, 0]), float(fits[0].runs.y_N.min())
     return drawn.through(lambda each: min(each, least_y))
@@ -151,7 +149,7 @@ def parabola_minimum(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray
 
 
 def estimate_of_draws(ln_K: Floats, less: float = 0.0) -> Estimate:
-    """Returns the median and 95 % interval of exponentials of draws, minus `less`."""
+    """The median and 95 % interval of exponentials of draws, minus `less`."""
     ln = estimate(float(np.median(ln_K)), ln_K, None, Recipe.expanded)
     return ln.through(lambda each: math.exp(each) - less)
 

@@ -42,7 +42,7 @@ class Design:
 
     @property
     def sd(self) -> float:
-        """The smaller residual standard deviation; 0 on a line."""
+        """The smaller of both; 0 on a line."""
         return min(self.sd_D, self.sd_S)
 
     @property
@@ -61,7 +61,7 @@ class Design:
         return self.is_line or min(self.n_S, self.n_D) < _LEAST_DIFFERENT
 
     def away(self, S: float, D: float) -> float:
-        """Returns the distance of a point from the line, in the logarithm of the axis that varies less."""
+        """The distance of a point from the line, in the logarithm of the axis that varies less."""
         along, other = (S, D) if self.along == "S" else (D, S)
         return abs(math.log(other) - self.intercept - self.slope * math.log(along))
 
@@ -86,7 +86,7 @@ def _line(u_N: Floats, v_N: Floats) -> tuple[float, float, float]:
 
 
 def n_different(ln_N: Floats) -> int:
-    """Returns how many values differ by more than 1 % from the next smaller one."""
+    """How many values differ by more than 1 % from the next smaller one."""
     return 1 + int((np.diff(np.sort(ln_N)) > _ALIKE).sum()) if len(ln_N) else 0
 
 

@@ -21,7 +21,7 @@ A form has
     fixed_numbers           those numbers of theta
     unidentified            names of constants on which no point depends
 
-Shapes: B sets of constants or of exponents, N points, P numbers, T terms.
+Shapes: B sets of constants or of exponents, N points, P numbers of theta, T terms.
 """
 
 import math
@@ -42,14 +42,14 @@ _STEP: Final = 1e-6  # for differences, whose error only slows a search
 
 
 def non_negative(terms_BTN: Floats, y_N: Floats) -> Floats:
-    """Returns coefficients >= 0, [B, T], of the sum of terms with the least squared relative error."""
+    """Coefficients >= 0, [B, T], of the sum of terms with the least squared relative error."""
     return np.array([nnls((terms_TN / y_N).T, np.ones(len(y_N)))[0] for terms_TN in terms_BTN])
 
 
 def curvature_by_differences(
     form: "SurfaceForm", x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats
 ) -> Floats:
-    """Returns the sum over points of pull times the second derivatives of ln y, [B, P, P], by differences of J."""
+    """The curvature of a form without a closed one, by differences of J."""
     P = theta_BP.shape[1]
     bend_BPP = np.empty((len(theta_BP), P, P))
     g_BP = (J_BPN @ pull_BN[..., None])[..., 0]
@@ -89,7 +89,7 @@ class Chinchilla:
     upper_P: ClassVar[Floats] = np.array([np.inf, np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """Returns ln y and its derivatives."""
+        """Ln y and its derivatives."""
         of_s_BN, of_d_BN = np.exp(-theta_BP[:, 3:4] * x.s_N), np.exp(-theta_BP[:, 4:5] * x.d_N)
         law_BN = theta_BP[:, :1] * of_s_BN + theta_BP[:, 1:2] * of_d_BN + theta_BP[:, 2:3]
         J_BPN = np.empty((len(theta_BP), 5, x.s_N.shape[-1]))
@@ -101,13 +101,13 @@ class Chinchilla:
         return np.log(law_BN), J_BPN
 
     def upper_PB(self, ln_least_B: Floats) -> Floats:
-        """Returns the bounds of each search, in which E is at most the least y."""
+        """E is at most the least y."""
         upper_PB = np.repeat(self.upper_P[:, None], len(ln_least_B), axis=1)
         upper_PB[2] = np.exp(ln_least_B)
         return upper_PB
 
     def curvature(self, x: Coordinates, theta_BP: Floats, J_BPN: Floats, pull_BN: Floats) -> Floats:
-        """Returns the curvature in closed form."""
+        """In closed form."""
         bend_BPP = -(J_BPN * pull_BN[:, None]) @ J_BPN.swapaxes(1, 2)
         for constant, exponent, along_N in ((0, 3, x.s_N), (1, 4, x.d_N)):
             pulled_BN = J_BPN[:, constant] * pull_BN * along_N
@@ -118,7 +118,7 @@ class Chinchilla:
         return np.asarray(bend_BPP)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """Returns the best constants for each pair of a grid of exponents."""
+        """The best constants for each pair of a grid of exponents."""
         alpha_B, beta_B = (each.ravel() for each in np.meshgrid(_EXPONENTS, _EXPONENTS))
         falling = [np.exp(-alpha_B[:, None] * x.s_N), np.exp(-beta_B[:, None] * x.d_N)]
         terms_BTN = np.stack([*falling, np.ones_like(falling[0])], axis=1)
@@ -142,7 +142,7 @@ class Chinchilla:
         return {axis: 0.0 for name, axis in (("A", "S"), ("B", "D")) if name in given}
 
     def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
-        """Returns the fixed numbers of theta."""
+        """In units of y_ref."""
         return {name: at / self.y_ref if name in ("A", "B", "E") else at for name, at in given.items()}
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class Kaplan:
     upper_P = np.array([np.inf, np.inf, STEEPEST, STEEPEST])
 
     def evaluate(self, x: Coordinates, theta_BP: Floats) -> tuple[Floats, Floats]:
-        """Returns ln y and its derivatives."""
+        """Ln y and its derivatives."""
         alpha_D_B1 = theta_BP[:, 3:]
         by_size_BN = theta_BP[:, :1] - theta_BP[:, 2:3] * x.s_N
         by_data_BN = theta_BP[:, 1:2] - alpha_D_B1 * x.d_N
@@ -189,7 +189,7 @@ class Kaplan:
         return ln_y_BN, J_BPN
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """Returns the best constants for each pair of a grid of exponents: y^(1 / alpha_D) is linear in two terms."""
+        """The best constants for each pair of a grid of exponents: y^(1 / alpha_D) is linear in two terms."""
         starts = []
         for alpha_D in _ALPHAS_D:
             root_N = np.exp(ln_y_N / alpha_D)
@@ -219,7 +219,7 @@ class Kaplan:
         return {axis: math.log(given[name]) for name, axis in (("N_c", "S"), ("D_c", "D")) if name in given}
 
     def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
-        """Returns the fixed numbers of theta."""
+        """N_c and D_c are the references."""
         return {name: -math.log(self.y_ref) if name in ("N_c", "D_c") else at for name, at in given.items()}
 
     def unidentified(self, x: Coordinates, theta_P: Floats) -> tuple[str, ...]:
@@ -227,7 +227,7 @@ class Kaplan:
         return ("N_c",) if theta_P[2] == 0 else ()
 
     def upper_PB(self, ln_least_B: Floats) -> Floats:
-        """Returns the bounds of each search."""
+        """The same for all."""
         return self.upper_P[:, None]
 
     curvature = curvature_by_differences
@@ -237,6 +237,6 @@ SurfaceForm = Chinchilla | Kaplan
 
 
 def constants_at_bounds(form: SurfaceForm, theta_P: Floats) -> tuple[str, ...]:
-    """Returns the names of the constants at their bounds."""
+    """The names of the constants at their bounds."""
     at_P = (theta_P <= form.lower_P) | (theta_P >= form.upper_P)
     return tuple(name for name, at in zip(form.names, at_P, strict=True) if at)

@@ -1,6 +1,6 @@
 """Fits a surface y(S, D) to runs: constants with intervals over runs, objective, information criteria and status.
 
-Shapes: N points, B bootstrap replicates of the runs, P numbers of theta.
+Shapes: N points, B bootstrap replicates of the runs, R the fit and these, P numbers of theta, W ways that searches end.
 """
 
 import math
@@ -45,11 +45,9 @@ class Surface:
     Attributes:
         constants: by the names of the source, with 95 % intervals over runs; None where one has no value.
         objective: sum of losses over the points.
-        aic: 2 P - 2 ln L (`ln_likelihood`), comparable between forms with the same points and objective.
-        bic: P ln N - 2 ln L.
+        aic: comparable, as bic, between forms with the same points and objective (`ln_likelihood`).
         at_bound: constants at their bounds.
         unidentified: constants on which no point depends.
-        reasons: all statuses that hold.
         n_left_out: replicates that could not be fitted.
         ways: surfaces at the values of a prior, with their prior densities; without priors the fitted one alone.
     """
@@ -104,7 +102,7 @@ class Surface:
         return self._fitted.predict(S, D, U, new_run=True)
 
     def optimum(self, C: float, U: float | None = None) -> Optimum:
-        """Returns the size and tokens with the least y for C = 6 S D training FLOPs, with U unique tokens."""
+        """The size and tokens with the least y for C = 6 S D training FLOPs, with U unique tokens."""
         return optimum(self._fitted, C, U=U)
 
     @property
@@ -114,7 +112,7 @@ class Surface:
         return self.surface
 
     def record(self) -> dict[str, Any]:
-        """Returns the fit and the points that reproduce it, as JSON."""
+        """The fit and the points that reproduce it, as JSON."""
         runs = self.runs
         own = ("form", "delta", "objective", "n_runs", "n_left_out")
         return {
@@ -190,7 +188,7 @@ def _without_numbers(fit: Surface, n_free: int, collinear: bool) -> Status | Non
 def _with_numbers(
     fit: Surface, fixed_P: NDArray[np.bool_], given: Mapping[str, float], n_replicates: int, seed: int
 ) -> Surface | None:
-    """The fit from many starts, and of each replicate; None where the search does not converge."""
+    """The fit from many starts, and that of each replicate; None where the search does not converge."""
     runs, kind, N = fit.runs, FORMS[fit.form], fit.n_points
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     unit = 1.0 if fit.objective_name is Objective.log_huber else y_ref
@@ -266,10 +264,7 @@ def _different(total_B: Floats) -> NDArray[np.int64]:
 
 
 def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int) -> Floats:
-    """Theta of each replicate of the runs, [B, P]; NaN where one could not be fitted.
-
-    Each is searched from all minima that are nearly the best.
-    """
+    """Theta of each replicate, [B, P], searched from all minima that are nearly the best; NaN where that failed."""
     theta_BP = np.full((n_replicates, end_WP.shape[1]), np.nan)
     if n_replicates == 0 or runs.n_groups < 2:
         return theta_BP
@@ -296,7 +291,7 @@ def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int
 
 
 def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool, least_y: float) -> Estimate:
-    """Returns a constant with its interval, symmetric in the logarithm or in 1 / (1 + R) where the form says so.
+    """A constant with its interval, symmetric in the logarithm or in 1 / (1 + R) where the form says so.
 
     E and its ends are at most the least y, which no run refutes.
     """

@@ -21,7 +21,7 @@ from rbpx.status import Status, in_order
 
 
 def judge_surface(fit: Surface, tests: Sequence[HeldOut], doubts: Iterable[Status]) -> tuple[Status, ...]:
-    """Returns every status of one form: its doubts and, where it tells size from tokens, its bends and own tests."""
+    """Every status of one form: its doubts and, where it tells size from tokens, its bends and own tests."""
     doubts = in_order(doubts)
     if fit.surface is None or Status.collinear_design in doubts:
         return doubts
@@ -36,7 +36,7 @@ class JudgedSurface(Surface):
 
     @classmethod
     def of(cls, fit: Surface, given: Priors, judge: bool) -> "JudgedSurface":
-        """Returns a fit with every status that holds; with not_judged where nothing is tested."""
+        """A fit with every status that holds; with not_judged where nothing is tested."""
         doubts = [*fit.reasons, *([Status.given_refused] if any(each.is_refused for each in fit.pinned) else [])]
         how: dict[str, Any] = {"objective": fit.objective_name, "delta": fit.delta}
         if judge:
@@ -48,7 +48,7 @@ class JudgedSurface(Surface):
         return cls(**known | {"reasons": reasons}, given=given)
 
     def __repr__(self) -> str:
-        """Says what a person reads: the constants, and how far to trust them."""
+        """The constants, and how far to trust them."""
         known = ", ".join(f"{name} {each.value:.4g}" for name, each in self.constants.items() if each.value is not None)
         return f"{self.form} of {self.n_runs} runs: {known or 'no numbers'}: {self.status.label}"
 

@@ -37,8 +37,7 @@ class Loss:
 
     Attributes:
         delta: where Huber's loss becomes linear, in units of y_ref or of ln y.
-        ln_y_BN: ln(y / y_ref), [B, N] or [1, N].
-        weight_BN: of the points, [B, N] or [1, N].
+        ln_y_BN: ln(y / y_ref), [B, N] or [1, N], as the weights are.
         fixed_P: mask of the fixed numbers of theta.
     """
 
@@ -51,7 +50,7 @@ class Loss:
     fixed_P: NDArray[np.bool_]
 
     def minimise(self, start_BP: Floats, end: StoppingRule = POINT) -> Minima:
-        """Returns the minimum of each search, from its own start."""
+        """The minimum of each search, from its own start."""
         ln_y_BN, weight_BN = (
             np.broadcast_to(each, (len(start_BP), each.shape[1])) for each in (self.ln_y_BN, self.weight_BN)
         )
@@ -69,7 +68,7 @@ class Loss:
         return replace(found, converged_B=found.converged_B | exact_B)
 
     def at(self, theta_BP: Floats) -> LocalQuadratic:
-        """Returns the sum of each search, with the scale of the parabola that touches it and lies above it."""
+        """The sum of each search, with the scale of the parabola that touches it and lies above it."""
         ln_fit_BN, J_BPN = self.form.evaluate(self.x, theta_BP)
         value_BN, first_BN, second_BN, above_BN = loss(self.objective, self.delta, ln_fit_BN, self.ln_y_BN)
         pull_BN = self.weight_BN * first_BN
@@ -97,7 +96,7 @@ class Loss:
 def loss(
     objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Returns the loss of each point, its first and second derivatives by ln y_fit, and the curvature of a parabola.
+    """The loss of each point, its first and second derivatives by ln y_fit, and the curvature of a parabola.
 
     The parabola touches the loss and lies above it.
     """
@@ -124,7 +123,7 @@ def _huber(r_BN: Floats, delta: float) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> float | None:
-    """Returns the maximum log-likelihood of n points with density exp(-loss / scale) / Z(scale); None for an exact fit.
+    """The maximum log-likelihood of n points with density exp(-loss / scale) / Z(scale); None for an exact fit.
 
     Least squares has a normal density, Huber's a normal one with Laplace tails.
     """

@@ -1,8 +1,8 @@
 """Chooses runs to train next, by how much each narrows a target under model averaging.
 
-A target is ln y at a point or at the best size of a budget, or ln S of that size. Joint draws of targets and candidates
-have a covariance V that includes the disagreement of the forms. A run at m, with the scatter s of a run, lowers the
-variance of target t by V_tm^2 / (V_mm + s^2), a lower bound, and leaves V - V_m V_m' / (V_mm + s^2).
+A target is ln y at a point or at the best size of a budget. Joint draws of targets and candidates have a covariance V
+that includes the disagreement of the forms. A run at m, with the scatter s of a run, lowers the variance of target t by
+V_tm^2 / (V_mm + s^2), a lower bound, and leaves V - V_m V_m' / (V_mm + s^2).
 
 Shapes: K draws, M candidates, T targets, P of both.
 """
@@ -41,8 +41,7 @@ class RunPlan:
     Attributes:
         name: "per_flop", each run narrowing most per FLOP, or "budget", the best use of all FLOPs.
         runs: of each S, D, C; `sd_before` and `sd_after`, of the target after all earlier runs; `narrowed`, their
-            relative
-            decrease; `per_flop`, the decrease of the variance over C.
+            relative decrease; `per_flop`, the decrease of the variance over C.
         sd: of the target after all runs.
         next_narrows: relative decrease by one more run; None where no FLOPs are left for one.
     """
@@ -81,7 +80,7 @@ def best_values(runs: Runs, budgets: Sequence[float]) -> Targets:
 
 
 def candidates(runs: Runs, flops: float = math.inf) -> tuple[Floats, Floats]:
-    """Returns S and D, [M], of runs that could be trained for at most `flops` each.
+    """S and D, [M], of runs that could be trained for at most `flops` each.
 
     They have up to four times the largest S and D of the runs, or as far as `flops` suffice, and D / S at most four
     times beyond theirs.
@@ -123,7 +122,7 @@ def next_runs(
 def _plan(
     V_PP: Floats, T: int, noise: float, S_M: Floats, D_M: Floats, left: float, name: str, most: int, each: float
 ) -> RunPlan:
-    """Choose runs one by one until none informs; T targets come first in the covariance V_PP."""
+    """Chooses runs one by one until none informs; T targets come first in the covariance V_PP."""
     C_M, runs = 6 * S_M * D_M, list[dict[str, float]]()
     while True:
         before = float(np.trace(V_PP[:T, :T]))

@@ -1,9 +1,9 @@
 """Finds runs that the others contradict: diverged, untuned, or with a wrong entry in their table.
 
-A run is tested by its deleted studentised residual, its distance from the law of the others over the standard deviation
-of a new run. As several outliers mask each other, suspects are removed first, the farthest from the robust law and
-those with the worst least-squares residuals; they return one by one, the nearest first, until one is too far. The level
-is divided among runs and steps (Sidak), and a run is named only if model averaging over the others excludes it too.
+A run is tested by its deleted studentised residual. As several outliers mask each other, suspects are removed first,
+the farthest from the robust law and those with the worst least-squares residuals; they return one by one, the nearest
+first, until one is too far. The level is divided among runs and steps (Sidak), and a run is named only if model
+averaging over the others excludes it too.
 
 The largest runs may err together, as where schedules were cut short. Their common shift is one more constant of the
 law, tested by its t, for the two, three, ... runs of most compute, up to a third of all, and for those of the largest
@@ -79,10 +79,7 @@ class CommonShift:
 
 
 def outliers(runs: Runs) -> tuple[Outlier, ...]:
-    """Returns the runs that the others contradict.
-
-    There are none where the others leave too few degrees of freedom, or are collinear.
-    """
+    """The runs that the others contradict; none where the others leave too few degrees of freedom, or are collinear."""
     if not runs.n_groups or judge_design(runs.S_N, runs.D_N).is_collinear:
         return ()
     suspects = _suspects(runs)
@@ -109,7 +106,7 @@ def outliers(runs: Runs) -> tuple[Outlier, ...]:
 
 
 def common_shift(runs: Runs) -> CommonShift | None:
-    """Returns the largest runs if they deviate together from the others at a level of 2 %; call it without outliers."""
+    """The largest runs if they deviate together from the others at a level of 2 %; call it without outliers."""
     sets = _largest_sets(runs)
     surface = fit_surface(runs, _form(runs), n_replicates=0).surface if sets else None
     if surface is None:
@@ -168,7 +165,7 @@ def _p_of_shift(off_G: Floats, J_GP: Floats, of_G: NDArray[np.bool_]) -> float:
 
 
 def farthest_of(n: int) -> float:
-    """Returns the distance in standard deviations that the farthest of n reaches in one of twenty clean sets."""
+    """The distance in standard deviations that the farthest of n reaches in one of twenty clean sets."""
     return float(-ndtri(-math.expm1(math.log1p(-_OF_SETS) / n) / 2))
 
 

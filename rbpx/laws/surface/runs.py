@@ -1,7 +1,4 @@
-"""The runs that a surface is fitted to: sizes, tokens, values, and the run of each point.
-
-Shapes: N points.
-"""
+"""The runs that a surface is fitted to. Shapes: N points."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +12,7 @@ from rbpx.laws.numeric import Floats
 
 
 def six_S(S: Floats) -> Floats:
-    """Returns training FLOPs per token, C = 6 S D, where head and context count little."""
+    """Training FLOPs per token, C = 6 S D, where head and context count little."""
     return 6.0 * S
 
 
@@ -35,16 +32,16 @@ class Coordinates:
 
     @classmethod
     def of(cls, ln_S: Floats, ln_D: Floats, U: ArrayLike | None = None) -> "Coordinates":
-        """Returns points about S = 1 and D = 1; all tokens are unique if U is None."""
+        """Points about S = 1 and D = 1; all tokens are unique if U is None."""
         return cls(ln_S, ln_D, ln_D if U is None else np.minimum(np.log(np.asarray(U, np.float64)), ln_D))
 
     def about(self, ln_S_ref: float, ln_D_ref: float) -> "Coordinates":
-        """Returns the points about another reference."""
+        """The points about another reference."""
         s, d = self.ln_S_ref - ln_S_ref, self.ln_D_ref - ln_D_ref
         return Coordinates(self.s_N + s, self.d_N + d, self.u_N + d, ln_S_ref, ln_D_ref)
 
     def only(self, keep_N: NDArray[Any]) -> "Coordinates":
-        """Returns some of the points, by a mask or indices."""
+        """Some of the points, by a mask or indices."""
         return replace(self, s_N=self.s_N[keep_N], d_N=self.d_N[keep_N], u_N=self.u_N[keep_N])
 
 
@@ -53,7 +50,6 @@ class Runs:
     """Points of trained models.
 
     Attributes:
-        S_N: sizes, any positive number of parameters.
         U_N: unique tokens; None if unknown.
         group_N: run of each point, from 0; its checkpoints are resampled together.
         y_BN: y under bootstrap replicates, of the same documents for every point.
@@ -105,7 +101,7 @@ class Runs:
         return int(self.group_N.max(initial=-1)) + 1
 
     def along(self, axis: Axis) -> Floats:
-        """Returns size, tokens or training FLOPs (6 S D) of each point."""
+        """Size, tokens or training FLOPs (6 S D) of each point."""
         return {Axis.S: self.S_N, Axis.D: self.D_N, Axis.C: self.D_N * six_S(self.S_N)}[axis]
 
     @property
@@ -124,7 +120,7 @@ class Runs:
         return self.places.about(float(np.log(self.S_N).mean()), float(np.log(self.D_N).mean()))
 
     def only(self, keep_N: NDArray[Any]) -> "Runs":
-        """Returns some of the points, by a mask or indices."""
+        """Some of the points, by a mask or indices."""
         U_N, y_BN, weight_N = (
             None if each is None else each[..., keep_N] for each in (self.U_N, self.y_BN, self.weight_N)
         )

@@ -23,8 +23,7 @@ class SurfaceParameters:
     """The constants of a surface, and those of each replicate of the runs.
 
     Attributes:
-        theta_BP: of the replicates; NaN where one could not be fitted.
-        n_runs: resampled runs.
+        theta_BP: NaN where a replicate could not be fitted.
         n_free: fitted constants.
         residual_N: ln y_fit - ln y.
         fixed_P: mask of the fixed numbers of theta.
@@ -46,17 +45,17 @@ class SurfaceParameters:
         return np.vstack([self.theta_P, self.theta_BP])
 
     def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> Floats:
-        """Returns ln y at other points, of the fit and of each replicate, [R, N]; U None means no repetition."""
+        """Ln y at other points, of the fit and of each replicate, [R, N]; U None means no repetition."""
         with np.errstate(invalid="ignore"):  # replicates without a fit
             x = Coordinates.of(np.log(S), np.log(D), U).about(self.x.ln_S_ref, self.x.ln_D_ref)
             return self.form.evaluate(x, self.theta_RP)[0] + math.log(self.form.y_ref)
 
     def constants(self) -> dict[str, Floats]:
-        """Returns each constant of the fit and of the replicates, [R]."""
+        """Each constant of the fit and of the replicates, [R]."""
         return self.form.constants(self.x, self.theta_RP)
 
     def estimate(self, number_R: Floats, of_run: float = 0.0, p: float = 1 - LEVEL) -> Estimate:
-        """Returns a number with its interval over runs, by Student's t with n_runs - n_free degrees of freedom.
+        """A number with its interval over runs, by Student's t with n_runs - n_free degrees of freedom.
 
         None where more than 5 % of the replicates lack the number, or no degree of freedom is left. `of_run` is the
         standard deviation of a new run about the surface.
@@ -108,11 +107,10 @@ def optimum(
     flops_per_token: Callable[[Floats], Floats] = six_S,
     U: float | None = None,
 ) -> Optimum:
-    """Returns the optimum of a budget, with 95 % intervals over runs, by a search along the budget.
+    """The optimum of a budget, with 95 % intervals over runs, by a search along the budget.
 
     `flops_per_token` is 6 times all parameters where the head counts. Tokens beyond U are repeated. S, D and y are None
-    where A, B, alpha or beta is at its bound, or no minimum lies within a factor of 1e6 of the sizes of the runs;
-    without ends where that holds for more than 5 % of the replicates.
+    where A, B, alpha or beta is at its bound, or no minimum lies within a factor of 1e6 of the sizes of the runs.
 
     Raises:
         ValueError: the budget is not positive and finite.
@@ -149,10 +147,7 @@ def optimum(
 
 
 def split(surface: SurfaceParameters) -> tuple[Estimate, Estimate]:
-    """Returns the exponents a and b of S ~ C^a and D ~ C^b at chinchilla's optimum (arXiv 2203.15556, eq. 4).
-
-    a = beta / (alpha + beta).
-    """
+    """The exponents a and b of S ~ C^a and D ~ C^b at chinchilla's optimum (arXiv 2203.15556, eq. 4)."""
     of = surface.constants()
     with np.errstate(all="ignore"):
         a_R = of["beta"] / (of["alpha"] + of["beta"])
