@@ -11,7 +11,7 @@ from rbpx.laws.priors import Prior
 
 
 def known(name: str, value: str, of: Collection[str]) -> str:
-    """Returns a name that is one of those known.
+    """A name that is one of those known.
 
     Raises:
         ValueError: it is none of them.
@@ -22,7 +22,7 @@ def known(name: str, value: str, of: Collection[str]) -> str:
 
 
 def fixed(given: Mapping[str, float | tuple[float, float]], names: Collection[str]) -> dict[str, Prior]:
-    """Returns the fixed parameters and priors of `given=`.
+    """The fixed parameters and priors of `given=`.
 
     Raises:
         ValueError: it is no mapping of known names to a value, or to a value and its standard deviation.
@@ -39,7 +39,7 @@ def fixed(given: Mapping[str, float | tuple[float, float]], names: Collection[st
 
 
 def column(name: str, values: ArrayLike, data: Any) -> NDArray[Any]:
-    """Returns the values of an argument that may be the name of a column of `data`; a mask stays.
+    """The values of an argument that may be the name of a column of `data`; a mask stays.
 
     Raises:
         ValueError: there is no such column.
@@ -91,7 +91,7 @@ def positive(**columns: Floats) -> None:
 
 
 def level_of(level: float) -> float:
-    """Returns the probability outside intervals of a level.
+    """The probability outside intervals of a level.
 
     Raises:
         ValueError: the level is not between 0 and 1.

@@ -24,9 +24,7 @@ class Exchange:
 
     Attributes:
         rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
-        factor: how many times larger a model scores at k = 1 what this one scores at k = 10.
-        lo: lower end of its 95 % interval.
-        hi: upper end; None also where alpha_S is not significantly above 0.
+        factor: how many times larger a model scores at k = 1 what this one scores at k = 10, with its 95 % interval.
         is_local: whether the law in k bends; the rate is then that from k = 1 to 10.
     """
 
@@ -51,7 +49,7 @@ def exchange_of(
     n_effective: float | None,
     is_local: bool = False,
 ) -> Exchange | None:
-    """Returns the exchange rate at one model; None without a law in k, or where y does not fall with S.
+    """The exchange rate at one model; None without a law in k, or where y does not fall with S.
 
     `replicates` are that model's values, [B, K], and those of all sizes at k = 1, [B, N], under the same bootstrap
     replicates.

@@ -5,9 +5,9 @@ as in the paper (arXiv 2510.20387, appendix B, table 1); its error comes from do
 without documents, from the covariance of nested counts, scaled by the residuals.
 
 The joint law is tested with the size as the unit: it holds where the exponent in k does not change with S and the mean
-bend in ln k is 0, with intervals over models and documents. Its rivals are compared by a likelihood whose residuals are
-independent between sizes and, within a size, correlated as exp(-|ln k - ln l| / reach). Document errors common to all
-sizes are not modelled, and may make one law look like `levels`.
+bend in ln k is 0. Its rivals are compared by a likelihood whose residuals are independent between sizes and, within a
+size, correlated as exp(-|ln k - ln l| / reach). Document errors common to all sizes are not modelled, and may make one
+law look like `levels`.
 
 Shapes: N sizes, K values of k, P parameters, B bootstrap replicates of the documents.
 """
@@ -51,13 +51,10 @@ def fit_k_law(
     method: Method = Method.ols,
     n_effective: float | None = None,
 ) -> PowerLaw:
-    """Fits -ln RBP_k = C k^(-alpha) for one model; the interval is over documents, resampled at all k together.
+    """Fits -ln RBP_k = C k^(-alpha) for one model, as `fit_power_law` with k in the place of S.
 
-    It is the fit of `fit_power_law`, with k in the place of S; without replicates the interval is over "nested counts"
-    as variable as the residuals show. The status is bends where the curvature is significant.
-
-    Raises:
-        ValueError: as in `fit_power_law`.
+    The interval is over documents, resampled at all k together; without replicates over "nested counts" as variable as
+    the residuals show. The status is bends where the curvature is significant.
     """
     replicates = None if y_BK is None else Replicates.of(y_BK, n_effective)
     fit = fit_power_law(k_grid, y_K, replicates, method)
@@ -81,7 +78,7 @@ def fit_k_law(
 
 
 def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | None) -> Estimate | None:
-    """Returns the coefficient of (ln k)^2 in ln y, by least squares, with its interval; None below 4 ranks."""
+    """The coefficient of (ln k)^2 in ln y, by least squares, with its interval; None below 4 ranks."""
     x_K = np.log(np.asarray(k_grid, dtype=np.float64))
     if len(x_K) < 4:
         return None
@@ -98,10 +95,10 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | No
 
 
 def nested_covariance(y_K: Floats) -> Floats:
-    """Returns the covariance of ln(-ln RBP_k) over samples of one token, to first order, [K, K].
+    """The covariance of ln(-ln RBP_k) over samples of one token, to first order, [K, K].
 
-    The hits at j are among those at k > j, so cov(RBP_j, RBP_k) = RBP_j (1 - RBP_k), divided by the derivatives
-    RBP ln RBP.
+    The hits at j are among those at k > j, so cov(RBP_j, RBP_k) = RBP_j (1 - RBP_k), divided by the derivatives RBP ln
+    RBP.
     """
     larger_KK = np.exp(-np.minimum(y_K[:, None], y_K))
     return np.asarray((1 - larger_KK) / (larger_KK * y_K[:, None] * y_K))
@@ -177,7 +174,6 @@ class FormInK:
     Attributes:
         n_parameters: of its mean.
         aic: of the correlated likelihood.
-        bic: the same, with the number of points.
         reach: of the correlation, in ln k.
         backtest_error: root mean square of ln predicted - ln measured over k at the largest size, from the others.
     """
@@ -204,7 +200,7 @@ class JointLaw:
         drift: change of alpha per ln k, equal to that of kappa per ln S; 0 where one law holds.
         bend: coefficient of (ln k)^2 in ln y, mean over sizes; 0 where one law holds. None below 4 k.
         forms: the rivals.
-        C: at k = 1 and S = 1; None where it exceeds the range of a float.
+        C: at k = 1 and S = 1.
     """
 
     k_grid: tuple[int, ...]
@@ -299,7 +295,7 @@ def _fits(
 
 
 def _level_of(fit: PowerLaw) -> Estimate:
-    """The fitted quantity at the mean of ln S, with its interval over documents and models."""
+    """The fitted quantity at the mean of ln S."""
     if fit.theta_P is None:
         return Estimate()
     value = float(fit.theta_P[0])
@@ -317,7 +313,7 @@ def _rejects(estimate: Estimate, n_sizes: int) -> bool:
 
 
 def _compare(ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[FormInK, ...]:
-    """Fits every form; scores each by its correlated likelihood and by its error at the largest size."""
+    """Scores each form by its correlated likelihood and by its error at the largest size."""
     smaller = ln_S_N < ln_S_N.max()
     forms = []
     for form in KForm:

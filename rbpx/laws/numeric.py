@@ -1,7 +1,4 @@
-"""Least-squares lines, roots and safe logarithms that several laws use.
-
-Names of arrays end in a letter for each axis (`y_BN`).
-"""
+"""Least-squares lines, roots and safe logarithms that several laws use."""
 
 import math
 from collections.abc import Callable
@@ -13,14 +10,14 @@ Floats = NDArray[np.float64]
 
 
 def line(x_N: ArrayLike, z: ArrayLike) -> Floats:
-    """Returns the least-squares (level, alpha) of z = level - alpha (x - mean x); [B, 2] for z of shape [B, N]."""
+    """The least-squares (level, alpha) of z = level - alpha (x - mean x); [B, 2] for z of shape [B, N]."""
     about_N, z_N = np.asarray(x_N, dtype=np.float64), np.asarray(z, dtype=np.float64)
     about_N = about_N - about_N.mean()
     return np.stack([z_N.mean(axis=-1), -(z_N @ about_N) / (about_N @ about_N)], axis=-1)
 
 
 def neg_ln(p: ArrayLike) -> Floats:
-    """Returns -ln p in nats: infinite at p = 0, 0 at p = 1, NaN at NaN.
+    """-ln p in nats: infinite at p = 0, 0 at p = 1, NaN at NaN.
 
     Raises:
         ValueError: if a p is below 0 or above 1.
@@ -33,9 +30,9 @@ def neg_ln(p: ArrayLike) -> Floats:
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Returns where a condition that holds at `low` ceases to hold before `high`, by bisection to the last digit.
+    """Where a condition that holds at `low` ceases to hold before `high`, to the last digit.
 
-    Bisection here avoids importing scipy.optimize, which would take a tenth of a question's time.
+    This avoids importing scipy.optimize, which would take a tenth of a question's time.
     """
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if holds(middle) else (low, middle)
@@ -43,17 +40,17 @@ def bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def finite_or_none(values: Floats) -> list[float | None]:
-    """Returns the values as JSON takes them, with None for NaN and infinity."""
+    """The values as JSON takes them, with None for NaN and infinity."""
     return [value if math.isfinite(value) else None for value in values.tolist()]
 
 
 def exp_or_none(exponent: float | None) -> float | None:
-    """Returns exp(exponent), or None where the exponent is None or the result exceeds the range of a float."""
+    """exp(exponent), or None beyond the range of a float."""
     return None if exponent is None or not -700 < exponent < 700 else math.exp(exponent)
 
 
 def ln_sum_exp(exponent: Floats, axis: int) -> Floats:
-    """Returns ln sum exp(exponent) along an axis, kept with length 1; -inf for a sum of zeros.
+    """Ln sum exp(exponent) along an axis, kept with length 1; -inf for a sum of zeros.
 
     SciPy's version takes fifty times as long for a few hundred numbers; this one is called thousands of times.
     """

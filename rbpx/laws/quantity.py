@@ -17,8 +17,7 @@ class Counts:
 
     Attributes:
         rank_R: the ranks that occur, ascending; multiples of 1/2 under ties=mid.
-        tokens_BR: tokens of each rank.
-        sum_logprob_BR: sum of their log-probabilities, nats.
+        sum_logprob_BR: nats.
         vocab_size: V, the largest possible rank.
     """
 
@@ -48,7 +47,7 @@ class Quantity:
 
 
 def quantity(law: str) -> Quantity | None:
-    """Returns the quantity of a law that has a module of its own; None for built-in laws."""
+    """The quantity of a law that has a module of its own; None for built-in laws."""
     if law not in QUANTITIES:
         return None
     module_quantity: Quantity = import_module(f"rbpx.laws.quantities.{law}").QUANTITY

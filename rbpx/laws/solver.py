@@ -30,8 +30,7 @@ class LocalQuadratic:
     """The objective of each search and its derivatives at one point.
 
     Attributes:
-        value_B: the objective; not finite where it does not exist, and no step leads there.
-        slope_PB: its gradient.
+        value_B: not finite where the objective does not exist, and no step leads there.
         curve_PPB: its second derivatives, or their approximation.
         scale_PPB: what damping adds to these: positive definite.
         rounding_B: rounding error of a value; None for 10^-12 of it.
@@ -44,11 +43,11 @@ class LocalQuadratic:
     rounding_B: Floats | None = None
 
     def only(self, sets: Sets) -> "LocalQuadratic":
-        """Selects some of the searches."""
+        """Some of the searches."""
         return LocalQuadratic(**{name: each[..., sets] for name, each in self._known()})
 
     def where(self, holds_B: NDArray[np.bool_], other: "LocalQuadratic") -> "LocalQuadratic":
-        """Takes this one where the condition holds, else the other."""
+        """This one where the condition holds, else the other."""
         return LocalQuadratic(**{name: np.where(holds_B, each, getattr(other, name)) for name, each in self._known()})
 
     def _known(self) -> list[tuple[str, Floats]]:
@@ -57,13 +56,7 @@ class LocalQuadratic:
 
 @dataclass(frozen=True, eq=False)
 class Minima:
-    """Results of the searches.
-
-    Attributes:
-        theta_PB: the parameters.
-        value_B: the objective there.
-        converged_B: whether a further step would gain next to nothing.
-    """
+    """Results of the searches; one has converged if a further step would gain next to nothing."""
 
     theta_PB: Floats
     value_B: Floats
@@ -85,7 +78,6 @@ class StoppingRule:
         idle: a step that gains less than this share of the objective is idle.
         most_idle: more idle steps in a row than this end it.
         most_left: it has converged if no more than this share of the objective is left to gain.
-        most_steps: of all.
     """
 
     step: float = 1e-7
@@ -101,14 +93,14 @@ ObjectiveFunction = Callable[[Floats, Sets], LocalQuadratic]
 
 
 def squares(residual_NB: Floats, jacobian_PNB: Floats) -> LocalQuadratic:
-    """Returns half the sum of squares with its gradient and the Gauss-Newton matrix J'J."""
+    """Half the sum of squares with its gradient and the Gauss-Newton matrix J'J."""
     curve_PPB = np.einsum("pnb,qnb->pqb", jacobian_PNB, jacobian_PNB)
     slope_PB = np.einsum("pnb,nb->pb", jacobian_PNB, residual_NB)
     return LocalQuadratic(np.einsum("nb,nb->b", residual_NB, residual_NB) / 2, slope_PB, curve_PPB, diagonal(curve_PPB))
 
 
 def diagonal(matrix_PPB: Floats) -> Floats:
-    """Returns the diagonals as matrices; zeros become a trifle of the largest element of each."""
+    """The diagonals as matrices; zeros become a trifle of the largest element of each."""
     P = len(matrix_PPB)
     on_PB = matrix_PPB[range(P), range(P)]
     scale_PPB = np.zeros_like(matrix_PPB)
@@ -146,7 +138,7 @@ def maximise(
     allowed: Callable[[Floats], bool],
     held: int | None = None,
 ) -> tuple[Floats, bool]:
-    """Returns the parameters at which a likelihood is largest, and whether the search converged.
+    """The parameters at which a likelihood is largest, and whether the search converged.
 
     `likelihood` returns its value, gradient and Hessian, and exists where `allowed`; parameter `held` is fixed.
     """
@@ -242,7 +234,7 @@ def _step(
 
 
 def _solve(matrix_PPB: Floats, right_PB: Floats, stopped_PB: NDArray[np.bool_], step_PB: Floats) -> Floats:
-    """Solves for the steps of the free parameters, by L D L'; NaN where a matrix is not positive definite."""
+    """The steps of the free parameters, by L D L'; NaN where a matrix is not positive definite."""
     P = len(right_PB)
     if stopped_PB.any():
         free_PB = ~stopped_PB

@@ -2,7 +2,7 @@
 
 The least of n noisy runs is biased low. So a quadratic in the logarithm of each knob (learning rate, batch size) is
 fitted to the runs nearest to its own minimum, which lies below the true one by half of tr(H Cov(z)); that is added.
-Runs that differ only in their seed are averaged. Where neither is possible, the least run is taken as it is.
+Runs that differ only in their seed are averaged.
 
 Shapes: N runs, V knobs that vary, P coefficients, B draws.
 """
@@ -65,9 +65,7 @@ class SweepCell:
     """The runs of one size and token count, and the best of them in one quantity.
 
     Attributes:
-        k: None where the quantity has none.
         size: the label of S.
-        D: tokens; None where unknown.
         C: training FLOPs, as stated, else 6 S D.
         y_least: y of the least run as it is.
     """
@@ -82,7 +80,7 @@ class SweepCell:
     y_least: float
 
     def row(self) -> dict[str, Any]:
-        """Returns the cell as a JSON record."""
+        """The cell as a JSON record."""
         named = {name: each for name, each in self.best.at.items()}
         told = {"law": self.law, "k": self.k, "size": self.size, "S": self.S, "D": self.D, "C": self.C}
         told |= {"n_runs": self.best.n_runs, "n_used": self.best.n_used, "how": self.best.how.value}

@@ -2,7 +2,7 @@
 
 eta = P(hit | features) = 1 / (1 + exp(-x theta)). A sequence passes if all its tokens are hits, so that P(hit | pass) =
 1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as label weights the risk of any loss is unbiased;
-the model that is best under its own weights (the fixed point) is the maximum likelihood of the outcomes.
+the model that is best under its own weights is the maximum likelihood of the outcomes.
 
 Source: Wei et al., arXiv 2306.11343; the likelihood: Zhang et al., arXiv 2004.06316; the AUC of clustered data:
 Obuchowski, Biometrics 53 (1997), 567.
@@ -44,21 +44,18 @@ def blocks_of(x_QNF: Floats, passed_Q: NDArray[np.bool_]) -> list[Block]:
 
 
 def hit_chance(z: ArrayLike) -> Floats:
-    """Returns eta, the chance of a hit, from its logit x theta."""
+    """eta, the chance of a hit, from its logit x theta."""
     return np.exp(ln_hit_chance(z))
 
 
 def ln_hit_chance(z: ArrayLike) -> Floats:
-    """Returns the logarithm of the chance of a hit, -ln(1 + exp(-z))."""
+    """Its logarithm, -ln(1 + exp(-z))."""
     z = np.asarray(z, dtype=np.float64)
     return np.asarray(np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))  # five times as fast as np.logaddexp
 
 
 def hit_given_outcome(eta_QN: ArrayLike, passed_Q: ArrayLike) -> Floats:
-    """Returns P(hit | outcome of its sequence) of each token, [Q, N].
-
-    eta_QN is P(hit) before the outcome is known, in (0, 1).
-    """
+    """P(hit | outcome of its sequence) of each token, [Q, N], from eta in (0, 1)."""
     eta = np.asarray(eta_QN, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):  # chances of exactly 0 or 1
         ln_pass_Q = np.log(eta).sum(axis=1)
@@ -70,9 +67,6 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
     """Estimates the mean loss of the tokens from outcomes: mean of sum_y P(y | outcome) loss(y).
 
     Its expectation is the mean loss under true labels if eta is the true chance.
-
-    Source:
-        arXiv 2306.11343, the risk over groups, for the aggregate function "all".
     """
     weight_QN = hit_given_outcome(eta_QN, passed_Q)
     return float(np.mean(weight_QN * np.asarray(loss_hit_QN) + (1 - weight_QN) * np.asarray(loss_miss_QN)))
@@ -81,8 +75,8 @@ def unbiased_risk(eta_QN: ArrayLike, passed_Q: ArrayLike, loss_hit_QN: ArrayLike
 def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Floats | Status:
     """Finds theta, [F], the fixed point of the unbiased risk of log loss under the weights of its own minimiser.
 
-    It is not_positive if all pass, or all fail, or not_converged. Steps use Fisher's information of the outcomes. The
-    likelihood is concave for N = 1 only; the search starts at equal chances, or `start_F`. One feature is constant.
+    Not_positive if all pass, or all fail. Steps use Fisher's information of the outcomes. The likelihood is concave for
+    N = 1 only; the search starts at equal chances, or `start_F`. One feature is constant.
     """
     F, N, _ = blocks[0].x_FNq.shape
     n_passed, n_sequences = sum(int(each.passed_q.sum()) for each in blocks), sum(len(each.passed_q) for each in blocks)
@@ -111,7 +105,7 @@ def learn(blocks: Sequence[Block], start_F: Floats | None = None) -> Floats | St
 
 
 def derivatives(blocks: Sequence[Block], theta_F: Floats) -> tuple[float, Floats, Floats]:
-    """Returns the log-likelihood of the outcomes, its score [F] and Fisher's information [F, F].
+    """The log-likelihood of the outcomes, its score [F] and Fisher's information [F, F].
 
     A sequence passes with the chance exp(-L), L the sum of -ln eta over its tokens. With g the sum of x (1 - eta), the
     score is g for a pass and -g / (exp(L) - 1) for a failure, the information g g^T / (exp(L) - 1).
@@ -169,7 +163,7 @@ def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) ->
 
 
 def mean_over_documents(values_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
-    """Returns the mean of a value of each token, with an interval over documents, numbered from 0 without gaps."""
+    """The mean of a value of each token, with an interval over documents, numbered from 0 without gaps."""
     value = float(values_T.mean())
     return _over_documents(value, (values_T - value) / len(values_T), document_T)
 

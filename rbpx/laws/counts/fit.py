@@ -41,10 +41,8 @@ class Outcomes:
     """Counts of outcomes, one per cell.
 
     Attributes:
-        S_C: non-embedding parameters.
         N_C: tokens of a sequence.
-        passed_C: sequences that passed.
-        trials_C: all sequences.
+        passed_C: sequences that passed, of `trials_C`.
         passed_BC: under bootstrap replicates of the documents (or tasks); None where sequences are independent.
         r_C: mean correlation of two hits of a sequence, where measured.
         n_effective: effective sample size of the documents (or tasks); None where they are not counted.
@@ -61,19 +59,19 @@ class Outcomes:
     n_effective: float | None = None
 
     def of(self, at_C: NDArray[np.bool_]) -> "Outcomes":
-        """Selects some of the cells."""
+        """Some of the cells."""
         of_cells = {name: each[..., at_C] for name, each in vars(self).items() if isinstance(each, np.ndarray)}
         return replace(self, **of_cells)  # type: ignore[arg-type]
 
     def record(self) -> dict[str, Any]:
-        """Returns the columns S, N, passed, trials and r, from which the law can be fitted again."""
+        """The columns S, N, passed, trials and r, from which the law can be fitted again."""
         r = None if self.r_C is None else [float(r) if np.isfinite(r) else None for r in self.r_C]
         counts = {"passed": self.passed_C.tolist(), "trials": self.trials_C.tolist(), "r": r}
         return {"S": self.S_C.tolist(), "N": self.N_C.astype(int).tolist()} | counts
 
 
 def reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
-    """Returns the status that prevents a fit, or None."""
+    """The status that prevents a fit, or None."""
     used_C = one.trials_C > 0
     if not used_C.any():
         return Status.too_few_tokens
@@ -98,7 +96,7 @@ def is_one_sided(one: Outcomes) -> bool:
 
 
 def pass_counts(one: Outcomes, correction: Correction, ln_S_ref: float) -> PassCounts:
-    """Returns the counts, then those of the replicates, in the form of the likelihood."""
+    """The counts, then those of the replicates, in the form of the likelihood."""
 
     def all_of(of_C: Any, of_BC: Floats | None) -> Floats:
         return np.vstack([of_C] if one.passed_BC is None else [of_C, np.broadcast_to(of_BC, one.passed_BC.shape)])  # type: ignore[arg-type]
@@ -119,10 +117,7 @@ class OutcomeFit(LawFit):
     on the same outcomes.
 
     Attributes:
-        correction: the assumption about the hits of one sequence.
         r: the correlation fitted by `free`.
-        n_sequences: of all sizes.
-        S_ref: the geometric mean of sizes.
         theta_P: ln C at S_ref, alpha and, for `free`, r.
         bias_P: mean of these over the replicates minus theta_P.
         scatter: the errors of theta_P.
@@ -146,19 +141,19 @@ class OutcomeFit(LawFit):
     alpha_B: Floats | None = None
 
     def along(self, of_P: Floats) -> Estimate:
-        """Returns a linear combination of the parameters, with its 95 % interval."""
+        """A linear combination of the parameters, with its 95 % interval."""
         value = float(of_P @ self.theta_P)
         if self.scatter is None or self.interval is None:
             return Estimate(value)
         return Estimate(value, *around(value, self.scatter.half_width(of_P)))
 
     def rbp(self, S: float) -> Estimate:
-        """Returns RBP_k of single tokens at a size; the fit must have numbers."""
+        """RBP_k of single tokens at a size; the fit must have numbers."""
         of_P = np.array([1.0, -math.log(S / self.S_ref), 0.0])[: len(self.theta_P)]
         return self.along(of_P).through(lambda mu: math.exp(-math.exp(mu)) if mu < _LARGEST_MU else 0.0, falls=True)
 
     def record(self) -> dict[str, Any]:
-        """Returns the params of the row of `fits`, as JSON values."""
+        """The params of the row of `fits`, as JSON values."""
         record: dict[str, Any] = {"method": MLE, "correction": self.correction.value, **by_name(r=self.r)}
         record |= {"n_sequences": self.n_sequences, "n_passed": self.n_passed}
         if self.scatter is None or self.reasons is None:
@@ -243,10 +238,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
-    """Repeats a fit from the counts and the correction in its params; returns C at S = 1 and alpha.
-
-    `cells` in the params holds the columns S, N, passed, trials and r.
-    """
+    """Repeats a fit from the counts (`cells`) and the correction in its params; returns C at S = 1 and alpha."""
     cells = params["cells"]
     S_C, N_C, passed_C, trials_C = (np.asarray(cells[name], np.float64) for name in ("S", "N", "passed", "trials"))
     r_C = None if cells["r"] is None else np.array(cells["r"], np.float64)  # None is NaN

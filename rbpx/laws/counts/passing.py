@@ -35,8 +35,8 @@ class PassCounts:
     """Outcomes of many sequences.
 
     Attributes:
-        x_C: ln(S / S_ref) of each cell.
-        N_C: tokens of its sequences; 1 where a sequence counts as one token of its own law.
+        x_C: ln(S / S_ref).
+        N_C: tokens of a sequence; 1 where it counts as one token of its own law.
         trials_BC: all sequences; a cell without any has no effect.
         r_BC: known correlation of the hits of a sequence; None where it is fitted.
     """
@@ -48,7 +48,7 @@ class PassCounts:
     r_BC: Floats | None
 
     def of(self, sets_B: NDArray[Any]) -> "PassCounts":
-        """Selects some of the sets of counts."""
+        """Some of the sets of counts."""
         r_BC = None if self.r_BC is None else self.r_BC[sets_B]
         return replace(self, passed_BC=self.passed_BC[sets_B], trials_BC=self.trials_BC[sets_B], r_BC=r_BC)
 
@@ -67,7 +67,6 @@ class Slopes:
         error_BC: passes minus those expected, over the chance to fail; times d ln p_N it is the score.
         weight_BC: trials p / (1 - p); times (d ln p_N)^2 it is Fisher's information.
         by_theta_BCP: d ln p_N / d theta.
-        by_mu_BC: d ln p_N / d mu.
     """
 
     ln_likelihood_B: Floats
@@ -77,7 +76,7 @@ class Slopes:
     by_mu_BC: Floats
 
     def of(self, sets_B: NDArray[Any]) -> "Slopes":
-        """Selects some of the sets of counts."""
+        """Some of the sets of counts."""
         return Slopes(*(getattr(self, each.name)[sets_B] for each in fields(self)))
 
     @property
@@ -92,7 +91,7 @@ class Slopes:
 
 
 def ln_pass(mu_BC: Floats, r_BC: Floats, N_C: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns ln p_N and its derivatives by mu and r; NaN where r is too negative for that probability."""
+    """Ln p_N and its derivatives by mu and r; NaN where r is too negative for that probability."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # steps that go too far; negative probabilities
         ln_q_BC = -np.exp(mu_BC)
         q_BC = np.exp(ln_q_BC)
@@ -136,7 +135,7 @@ def slopes(theta_BP: Floats, tally: PassCounts) -> Slopes:
 
 
 def separated(tally: PassCounts) -> NDArray[np.bool_]:
-    """Returns which counts have no maximum: sizes with a pass and sizes with a failure overlap in at most one size."""
+    """Which counts have no maximum: sizes with a pass and sizes with a failure overlap in at most one size."""
     counts = tally.passed_BC > 0, tally.trials_BC > tally.passed_BC
     (first, last), (first_failed, last_failed) = (
         (np.where(has_BC, tally.x_C, np.inf).min(axis=1), np.where(has_BC, tally.x_C, -np.inf).max(axis=1))
@@ -148,8 +147,8 @@ def separated(tally: PassCounts) -> NDArray[np.bool_]:
 def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> tuple[Floats, Floats]:
     """Maximises the likelihood by Fisher scoring, r kept within its limits; `separated` counts have no maximum.
 
-    Returns the parameters, [B, P], NaN without a maximum, and the log-likelihood of passes and failures in their order,
-    [B]. The likelihood of independent tokens is concave, so its maximum is unique.
+    Returns the parameters, [B, P], NaN without a maximum, and the log-likelihood, [B]. That of independent tokens is
+    concave, so its maximum is unique.
     """
     theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
     of_B = np.flatnonzero(~separated(tally))
@@ -173,7 +172,7 @@ def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> tuple[Floats, Fl
 
 
 def correlation(tokens: Floats, hits: Floats, pairs: Floats, hit_pairs: Floats, hits_of_pairs: Floats) -> Floats:
-    """Returns the mean correlation of two tokens of a sequence being hits, over ordered pairs; NaN where undefined.
+    """The mean correlation of two tokens of a sequence being hits, over ordered pairs; NaN where undefined.
 
     `hits_of_pairs` are pairs whose first token is a hit, `hit_pairs` those of two hits.
     """
@@ -193,7 +192,7 @@ class Scatter:
         variance: tau^2; None where dof is 0.
         ratio: observed squares of the sizes about the law, over those expected from the sequences.
         dof: number of sizes minus 2.
-        n_effective: effective sample size; None for independent sequences, or where documents are not counted.
+        n_effective: None for independent sequences, or where documents are not counted.
     """
 
     sequences_PP: Floats
@@ -205,7 +204,7 @@ class Scatter:
     n_effective: float | None = None
 
     def half_width(self, gradient_P: Floats) -> float:
-        """Returns half the 95 % interval of a linear function of the parameters, over documents and models."""
+        """Half the 95 % interval of a linear function of the parameters, over documents and models."""
         sequences, apart, spread = (
             float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
         )

@@ -3,6 +3,7 @@
 A time lies in one of T + 1 cells: cell 0 up to the first point of observation, cell T after the last. It is the cell
 between the last miss and the first hit that stays, or any cell from before the first hit to that one. From some point
 on the share that is not yet learned falls as
+
     S(x) / S(x_0) = never + (1 - never) exp(-c (x - x_0)),     so as D^-c where never = 0.
 
 Source: B. W. Turnbull, JRSS B 38 (1976), 290, for the shares of cells.
@@ -51,7 +52,7 @@ class HitTimes(NamedTuple):
 
 
 def times_of(hit_TM: NDArray[np.bool_]) -> HitTimes:
-    """Returns the times of tokens from their hit states at the points."""
+    """The times of tokens from their hit states at the points."""
     T, last_M = len(hit_TM), hit_TM[-1]
     first_M = np.where(hit_TM.any(axis=0), hit_TM.argmax(axis=0), T)
     lasting_M = np.where(hit_TM.all(axis=0), 0, T - np.argmin(hit_TM[::-1], axis=0))
@@ -66,7 +67,7 @@ def times_of(hit_TM: NDArray[np.bool_]) -> HitTimes:
 
 
 def turnbull(n_CC: Floats) -> Floats:
-    """Returns the shares of the cells by non-parametric maximum likelihood, [C].
+    """The shares of the cells by non-parametric maximum likelihood, [C].
 
     `n_CC[i, j]` counts times that lie in cells i to j, both included.
     """
@@ -89,7 +90,6 @@ class Tails(NamedTuple):
     Attributes:
         c_B: exponent per unit of x; NaN where no time lies in the tail.
         never_B: share of those left at the first point that are never learned.
-        ln_likelihood_B: of the cells.
     """
 
     c_B: Floats
@@ -97,7 +97,7 @@ class Tails(NamedTuple):
     ln_likelihood_B: Floats
 
     def left(self, x_X: Floats) -> Floats:
-        """Returns the share of those left at the first point that is still left at a distance x from it, [B, X]."""
+        """The share of those left at the first point that is still left at a distance x from it, [B, X]."""
         return self.never_B[:, None] + (1 - self.never_B[:, None]) * np.exp(-self.c_B[:, None] * x_X)
 
 
@@ -138,5 +138,5 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
 
 
 def local_slope(c: Floats | float, q: Floats) -> Floats:
-    """Returns -d ln(-ln RBP_k) / dx where 1 - RBP_k = q falls as exp(-c x): c q / ((1 - q) (-ln(1 - q))), above c."""
+    """-d ln(-ln RBP_k) / dx where 1 - RBP_k = q falls as exp(-c x): c q / ((1 - q) (-ln(1 - q))), above c."""
     return np.asarray(c * q / ((1 - q) * -np.log1p(-q)))

@@ -2,8 +2,8 @@
 
 One likelihood covers all sizes: theta_i = a + b ln S_i, so a form of P parameters has 2 P for a whole ladder.
 
-Shapes: N sizes, P parameters, M coefficients of each (1: the same at every size; 2: a line in ln S), Q nodes,
-Y quantities (-ln RBP_k at each k, H(P), CE).
+Shapes: N sizes, P parameters, M coefficients of each (1: the same at every size; 2: a line in ln S), Q nodes, Y
+quantities (-ln RBP_k at each k, H(P), CE).
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,7 @@ class ClosureFit:
     """A form fitted to the ranks of some sizes.
 
     Attributes:
-        coefficient_MP: of 1 and ln (S / S_ref), for each parameter.
-        ln_S_ref: mean of ln S.
+        coefficient_MP: of 1 and ln (S / S_ref).
         loglik: nats, of all tokens.
         converged: whether the search ended at a maximum within reach.
     """
@@ -40,15 +39,15 @@ class ClosureFit:
     converged: bool
 
     def theta(self, S: Floats) -> Floats:
-        """Returns the parameters at some sizes, [N, P]."""
+        """The parameters at some sizes, [N, P]."""
         return np.asarray(_design(np.log(S) - self.ln_S_ref, len(self.coefficient_MP)) @ self.coefficient_MP)
 
     def derived(self, S: Floats) -> Floats:
-        """Returns the derived quantities at some sizes, [N, Y]."""
+        """The derived quantities at some sizes, [N, Y]."""
         return derive(self.form.shares(self.theta(S), self.nodes), self.nodes)
 
     def likelihood(self, S: Floats, seen_NQ: Floats) -> Floats:
-        """Returns the log-likelihood of the tokens of each size, nats, [N]."""
+        """The log-likelihood of the tokens of each size, nats, [N]."""
         return np.asarray((seen_NQ * ln_mixture(self.form.shares(self.theta(S), self.nodes))).sum(axis=1))
 
 
@@ -58,7 +57,7 @@ def fit_form(
     """Fits a form by maximum likelihood, its parameters lines in ln S, or constants for a single size.
 
     Damped Fisher scoring starts from the fit to all sizes together, or from `near`, a fit to similar sizes. `seen_NQ`
-    are tokens at the nodes (`Places.moved`).
+    are tokens at the nodes (`RankNodes.moved`).
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())

@@ -1,10 +1,10 @@
 """Fits distributions of the ranks over 1..V by maximum likelihood, and derives their curves of RBP and entropy.
 
-All distributions are exact, discrete and truncated at V, so that their likelihoods compare. The lognormal is the
-conjecture of the RBP paper (arXiv 2510.20387, eq. 9); the others are its rivals.
+All are exact, discrete and truncated at V, so that their likelihoods compare. The lognormal is the conjecture of the
+RBP paper (arXiv 2510.20387, eq. 9); the others are its rivals.
 
-Shapes: P parameters, R different ranks, V the vocabulary, Q the ranks, or the nodes among them, that sums run over,
-K values of k.
+Shapes: P parameters, R different ranks, V the vocabulary, Q the ranks, or the nodes among them, that sums run over, K
+values of k.
 """
 
 from collections.abc import Sequence
@@ -34,11 +34,11 @@ class RankCounts(NamedTuple):
     n_Q: Floats
 
     def ln_p(self, family: Family, theta: Floats) -> Floats:
-        """Returns ln p_x at each node."""
+        """Ln p_x at each node."""
         return self.nodes.normalised(family.ln_weight(theta, self.nodes.x_Q, self.nodes.V))
 
     def total(self, ln_p_Q: Floats) -> float:
-        """Returns the log-likelihood; ranks without tokens may have p = 0."""
+        """The log-likelihood; ranks without tokens may have p = 0."""
         occurs_Q = np.flatnonzero(self.n_Q)
         return float(self.n_Q[occurs_Q] @ ln_p_Q[occurs_Q])
 
@@ -72,7 +72,7 @@ class RankSample:
 
 
 def likelihood(family: Family, theta: Floats, seen: RankCounts) -> tuple[float, Floats, Floats]:
-    """Returns the log-likelihood, its gradient [P] and Hessian [P, P]."""
+    """The log-likelihood, its gradient [P] and Hessian [P, P]."""
     nodes, n_Q = seen
     ln_p_Q, slopes_PQ = seen.ln_p(family, theta), family.slopes(theta, nodes.x_Q, nodes.V)
     p_Q, n = np.exp(ln_p_Q + nodes.ln_ranks_Q), n_Q.sum()
@@ -114,7 +114,7 @@ def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike
 
 
 def fit_sample(names: Sequence[str], sample: RankSample) -> list[RankFit]:
-    """Fits families to counts that were already checked, as `fit_distributions`."""
+    """Fits families to counts that were already checked."""
     given = Params({"V": sample.V})
     if np.any(sample.rank_R != np.floor(sample.rank_R)):
         return [_without_numbers(FAMILIES[name], given, Status.not_known) for name in names]
@@ -139,14 +139,13 @@ def _fit(family: Family, sample: RankSample, given: Params) -> RankFit:
 
 
 def ln_shares(fit: RankFit, V: int) -> Floats:
-    """Returns ln p_x of a fitted distribution at the ranks x = 1..V, shape [V]."""
+    """Ln p_x of a fitted distribution at the ranks x = 1..V, [V]."""
     family = FAMILIES[fit.distribution]
     ln_weight_V = family.ln_weight(np.array(fit.theta), np.arange(1, V + 1, dtype=np.float64), V)
     return np.asarray(ln_weight_V - ln_sum_exp(ln_weight_V, axis=0))
 
 
 def _without_numbers(family: Family, given: Params, status: Status) -> RankFit:
-    """A fit whose parameters have names but no values."""
     names = family.params(np.array(family.starts[0]), V=1)
     return RankFit(family.name, dict.fromkeys(names) | given, status=status)
 

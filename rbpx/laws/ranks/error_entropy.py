@@ -44,10 +44,8 @@ def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
     """Computes error-entropy, self-alignment and confidence, nats, of counts and sums of log-probabilities, [..., E].
 
     P(e) = n_e / n, S_e = exp(sum_logprob_e / n_e), Q(e) = S_e / sum S, over the ranks that occur: H(P) = -sum P ln P,
-    KL = sum P ln(P/Q), confidence = -ln(sum S), each from its own definition, none as the remainder of the others.
-
-    Source:
-        arXiv 2510.04067; its ranks are strict, so use the optimistic rule to compare.
+    KL = sum P ln(P/Q), confidence = -ln(sum S), each from its own definition. The paper's ranks are strict, so use the
+    optimistic rule to compare.
     """
     n_E, sum_logprob_E = np.asarray(n_tokens, dtype=np.float64), np.asarray(sum_logprob, dtype=np.float64)
     n = n_E.sum(axis=-1, keepdims=True)

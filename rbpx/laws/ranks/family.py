@@ -1,6 +1,6 @@
-"""Defines families of rank distributions over 1..V, and the record of a fit.
+"""Families of rank distributions over 1..V, p_x = w_x / sum w, and the record of a fit.
 
-A family gives p_x = w_x / sum w; its w is a smooth function of x, so that it can be evaluated between the ranks too.
+w is a smooth function of x, so that it can be evaluated between the ranks too.
 
 Shapes: P parameters, X places (ranks or points between them), R ranks that occur.
 """
@@ -50,14 +50,14 @@ class RankFit:
 
 
 def scored(name: str, params: Params, theta: Floats, loglik: float, distance: float, status: Status) -> RankFit:
-    """Returns a fit with AIC = 2 m - 2 ln L and BIC = m ln n - 2 ln L, m parameters and n = params["n_tokens"]."""
+    """A fit with AIC = 2 m - 2 ln L and BIC = m ln n - 2 ln L, m parameters and n = params["n_tokens"]."""
     n, m = params["n_tokens"] or 0, len(theta)
     aic, bic = 2.0 * m - 2 * loglik, m * math.log(n) - 2 * loglik
     return RankFit(name, params, loglik, aic, bic, distance, status, tuple(theta.tolist()))
 
 
 def checked_counts(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats]:
-    """Returns the distinct ranks that occur, ascending, and their counts, both of shape [R].
+    """The distinct ranks that occur, ascending, and their counts, both [R].
 
     Raises:
         ValueError: if shapes disagree, a rank is below 1 or a count is negative.
@@ -107,15 +107,15 @@ class Family(ABC):
 
     @abstractmethod
     def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns ln w_x, shape [X]."""
+        """Ln w_x, [X]."""
 
     @abstractmethod
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns d ln w_x / d theta, [P, X]; for M thetas [P, M, 1] or, if a family is not linear, [P, M, X]."""
+        """Derivatives of ln w_x by theta, [P, X]."""
 
     @abstractmethod
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """Returns the parameters as published; `share_1` is p_1, for families that have it as a parameter."""
+        """The parameters as published; `share_1` is p_1, for families that have it as a parameter."""
 
 
 @dataclass(frozen=True)
@@ -131,15 +131,15 @@ class Exponential(Family):
     is_linear = True
 
     def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns theta . T, shape [X]."""
+        """The product theta . T."""
         return np.asarray(theta @ self.slopes(theta, x_X, V))
 
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns T, which does not depend on theta."""
+        """T, which does not depend on theta."""
         return np.stack([_STATISTICS[name](x_X, V) for name in self.names])
 
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """Returns them by name; for a lognormal also mu and sigma, None where gamma is 0."""
+        """By name; for a lognormal also mu and sigma, None where gamma is 0."""
         params: Params = {name: float(value) for name, value in zip(self.names, theta, strict=True)}
         if "rate" in params:
             params["rate"] = float(theta[self.names.index("rate")]) / V
@@ -165,12 +165,12 @@ class Weibull(Family):
     """W_x = exp(-h (x-1)^s) - exp(-h x^s), a discretised Weibull of shape s, scale h^(-1/s); theta = (ln h, ln s)."""
 
     def ln_weight(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns ln of the difference of the two survival functions, without cancellation."""
+        """Ln of the difference of the two survival functions, without cancellation."""
         below_X, step_X, _ = self._hazards(theta, x_X)
         return np.asarray(-below_X + np.log(-np.expm1(-step_X)))
 
     def slopes(self, theta: Floats, x_X: Floats, V: int) -> Floats:
-        """Returns the slopes in ln h and ln s."""
+        """In ln h and ln s."""
         below_X, step_X, ln_gain_X = self._hazards(theta, x_X)
         upto_X, growth_X, share_X = below_X + step_X, np.exp(theta[1]) * np.log(x_X), -np.expm1(-step_X)
         # d(h x^s) / d ln s is h x^s s ln x; this is its difference over a step
@@ -178,7 +178,7 @@ class Weibull(Family):
         return np.stack([step_X / share_X - upto_X, difference_X / share_X - upto_X * growth_X])
 
     def _hazards(self, theta: Floats, x_X: Floats) -> tuple[Floats, Floats, Floats]:
-        """Returns h (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank instead of -infinity."""
+        """The hazards h (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank instead of -infinity."""
         level, shape = np.exp(theta)
         is_first_X = x_X == 1
         upto_X = level * np.exp(shape * np.log(x_X))
@@ -187,7 +187,7 @@ class Weibull(Family):
         return upto_X - step_X, step_X, ln_gain_X
 
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """Returns shape, scale, and the hazard h up to the first rank, from which the scale follows."""
+        """Shape, scale, and the hazard h up to the first rank, from which the scale follows."""
         level, shape = (float(value) for value in np.exp(theta))
         return {"shape": shape, "scale": exp_or_none(-float(theta[0]) / shape), "hazard": level}
 

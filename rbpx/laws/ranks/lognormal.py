@@ -26,7 +26,7 @@ _BLOCK_BYTES: Final = 2**20  # stays in the cache of a core
 
 
 def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -> Floats:
-    """Returns -ln RBP_k at each k, then the entropy, for p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, [B, K + 1].
+    """-ln RBP_k at each k, then the entropy, for p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, [B, K + 1].
 
     The entropy, nats, predicts cross-entropy. gamma = 0 is the truncated power law; NaN parameters give NaN.
 
@@ -47,7 +47,7 @@ def derived_curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: Sequence[int]) -
 
 
 def derived_approximation(mu: ArrayLike, sigma: ArrayLike) -> tuple[Floats, Floats]:
-    """Returns -ln RBP_1 and cross-entropy of the rank model, nats, in the paper's approximation.
+    """-ln RBP_1 and cross-entropy of the rank model, nats, in the paper's approximation.
 
     mu and sigma are of ln R. a = -mu / sigma, P = Phi(mu / sigma), c ~ P + phi(a) / (2 sigma),
     -ln p_1 = ln c + ln(sqrt(2 pi) sigma) + mu^2 / (2 sigma^2),
@@ -144,10 +144,7 @@ def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
 
 
 def paper_slopes(fit: RankFit, rank: ArrayLike) -> Floats:
-    """Returns the gradient and the Hessian of ln p_x in (beta, gamma) at an ok fit, [R, 2 + 4]; 0 for rank 1.
-
-    A replicate needs their sums over its tokens.
-    """
+    """The gradient and the Hessian of ln p_x in (beta, gamma) at an ok fit, [R, 2 + 4]; 0 for rank 1."""
     rank_R = np.asarray(rank, dtype=np.float64)
     slopes_R6, covered_R = np.zeros((len(rank_R), 6)), rank_R >= 2
     theta = np.array(fit.theta)

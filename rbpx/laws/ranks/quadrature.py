@@ -41,7 +41,6 @@ class RankNodes:
         weight_Q: how many ranks each stands for: sum_x f(x) = sum_q weight_q f(x_q).
         upto_K: number of nodes up to each k.
         first_B: index of the first node of each block.
-        last_rank_B: the last rank of each block.
     """
 
     x_Q: Floats
@@ -63,12 +62,12 @@ class RankNodes:
             return np.log(self.weight_Q)
 
     def one(self, ln_weight_Q: Floats) -> Shares:
-        """Returns the shares of a form without kinds, from ln of weights up to a factor, [..., Q]."""
+        """The shares of a form without kinds, from ln of weights up to a factor, [..., Q]."""
         ln_p_Q = self.normalised(ln_weight_Q)
         return np.zeros((*ln_p_Q.shape[:-1], 1)), ln_p_Q[..., None, :]
 
     def normalised(self, ln_weight_Q: Floats) -> Floats:
-        """Returns ln of shares that sum to 1 over the ranks, in the last axis."""
+        """Ln of shares that sum to 1 over the ranks, in the last axis."""
         return np.asarray(ln_weight_Q - ln_sum_exp(ln_weight_Q + self.ln_ranks_Q, axis=-1))
 
     def moved(self, rank_R: Floats, n_R: Floats) -> Floats:
@@ -85,12 +84,12 @@ class RankNodes:
 
 
 def nodes_of(V: int, k_grid: Sequence[int] = ()) -> RankNodes:
-    """Returns the nodes of the ranks 1..V, with a block that ends at each k."""
+    """The nodes of the ranks 1..V, with a block that ends at each k."""
     return _nodes(V, tuple(min(k, V) for k in k_grid))
 
 
 def every_rank(V: int, k_grid: Sequence[int] = ()) -> RankNodes:
-    """Returns every rank as a node, for functions too steep for nodes."""
+    """Every rank as a node, for functions too steep for nodes."""
     rank_V = np.arange(1, V + 1)
     return RankNodes(
         rank_V.astype(np.float64), np.ones(V), V, np.minimum(k_grid, V).astype(np.intp), rank_V - 1, rank_V
@@ -144,12 +143,12 @@ def _interpolation(x_q: Floats, rank_r: Floats) -> Floats:
 
 
 def curve_of(ln_p_Q: Floats, nodes: RankNodes) -> Floats:
-    """Returns -ln RBP_k at each k, then the entropy, nats, [..., K + 1], from ln of the shares at the nodes."""
+    """-ln RBP_k at each k, then the entropy, nats, [..., K + 1], from ln of the shares at the nodes."""
     ln_share_Q = ln_p_Q + nodes.ln_ranks_Q
     curve_K = -np.minimum(np.logaddexp.accumulate(ln_share_Q, axis=-1), 0.0)[..., nodes.upto_K - 1]
     return np.concatenate([curve_K, entropy_of(ln_p_Q, np.exp(ln_share_Q))[..., None]], axis=-1)
 
 
 def entropy_of(ln_p_Q: Floats, p_Q: Floats) -> Floats:
-    """Returns -sum p ln p over the ranks; a share that underflows counts as 0."""
+    """-sum p ln p over the ranks; a share that underflows counts as 0."""
     return np.asarray(-np.where(p_Q > 0, p_Q * np.where(np.isfinite(ln_p_Q), ln_p_Q, 0.0), 0.0).sum(axis=-1))

@@ -26,7 +26,6 @@ class RankForm:
         label: its name in tables, at most 16 characters.
         equation: p_x up to its normalisation.
         parameters: names; each is real, and a line in ln S where the form is fitted to several sizes.
-        starts: where to search from.
         shares: of parameters [..., P] and nodes; returns the shares of each kind of tokens.
     """
 
@@ -43,7 +42,7 @@ class RankForm:
 
 
 def ln_mixture(shares: Shares) -> Floats:
-    """Returns ln of the share of each rank among all tokens, [..., Q]."""
+    """Ln of the share of each rank among all tokens, [..., Q]."""
     ln_weight_C, ln_p_CQ = shares
     if ln_p_CQ.shape[-2] == 1:
         return ln_p_CQ[..., 0, :]
@@ -51,7 +50,7 @@ def ln_mixture(shares: Shares) -> Floats:
 
 
 def derive(shares: Shares, nodes: RankNodes) -> Floats:
-    """Returns what a form implies: -ln RBP_k at each k, H(P), then cross-entropy, nats, [..., K + 2].
+    """What a form implies: -ln RBP_k at each k, H(P), then cross-entropy, nats, [..., K + 2].
 
     H(P) = -sum_x p_x ln p_x; CE = -sum_c w_c sum_x p_cx ln p_cx.
     """

@@ -62,7 +62,7 @@ def predict_ending(run: Training, finished: Sequence[Training], backtests: Seque
     With a finished run of its size and plan, its drop from the same step is the answer. Else finished runs of its size
     are the prior of its law, those of the nearest other size one of the exponent and of C beside A; alone, what is
     known of any run is. The interval is two standard deviations of the posterior and of the form's own error, widened
-    by `backtests` (of `backtest`) and those of the run's own past. Rates of finished runs do not rise.
+    by `backtests` and those of the run's own past. Rates of finished runs do not rise.
     """
     taught = _taught_by(run, finished)
     rests_on = "itself" if not taught else "same_size" if taught[0].S == run.S else "other_size"
@@ -116,8 +116,6 @@ def _taught_by(run: Training, finished: Sequence[Training]) -> list[Training]:
 
 
 class _At(NamedTuple):
-    """What is predicted for a step."""
-
     law: ScheduleLaw
     y: float
     sd: float
@@ -185,7 +183,6 @@ def same_run(run: Training, other: Training) -> bool:
 
 
 def _doubts(run: Training, taught: Sequence[Training], left_at: int | None, has_twin: bool) -> tuple[Status, ...]:
-    """What speaks against relying on a prediction, by the plans alone and by the states."""
     ends = [(of.clocks(of.peak, len(of.rate_T))) for of in taught]
     x, a = run.clocks(run.peak, len(run.rate_T))
     most_a = max([run.annealed(), *(of.annealed() for of in taught)])

@@ -35,13 +35,7 @@ _UNSURE = np.array([10.0, 0.7, 0.15, 0.7])  # standard deviations of what is kno
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A run: its learning rates to the end of its plan, and its states so far.
-
-    Attributes:
-        rate_T: of steps 1 to T.
-        step_N: of the states, rising.
-        loss_N: of the states, in nats.
-    """
+    """A run: its learning rates to the end of its plan, of steps 1 to T, and the losses of its states, in nats."""
 
     rate_T: Floats
     step_N: Floats
@@ -92,7 +86,7 @@ class Training:
         return x_T[at] * ratio**POWER, a_T[at] * ratio
 
     def until(self, step: float) -> "Training":
-        """The run when it was at a step, with the same plan."""
+        """The run when it was at a step."""
         seen = self.step_N <= step
         return replace(self, step_N=self.step_N[seen], loss_N=self.loss_N[seen])
 

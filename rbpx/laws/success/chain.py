@@ -1,9 +1,8 @@
 """Predicts a larger model's feature (step 1), success from a feature (step 2), and both chained, with intervals.
 
-Intervals are of one new model: draws of its feature go through draws of the curves compatible with the points
-(`plausible_curves`), and the points' scatter is added. Curves are drawn from a prior (a minimum near chance, an end of
-at most 1, any place and steepness), weighted by SSE^(-n / 2), n the number of independent points, by population Monte
-Carlo.
+Intervals are of one new model: draws of its feature go through draws of the curves compatible with the points, and the
+points' scatter is added. Curves are drawn from a prior (a minimum near chance, an end of at most 1, any place and
+steepness), weighted by SSE^(-n / 2), n the number of independent points, by population Monte Carlo.
 
 That a perfect feature means perfect success is an assumption, which half of the draws make: their curves end at the
 anchor's success, and the anchor is one of the points. The others have a free end, with prior density 3 b^2.
@@ -35,7 +34,7 @@ _TINY: Final = 1e-12  # of a variance
 
 
 def independent_points(residual_N: Floats, group_N: NDArray[np.int64]) -> float:
-    """Returns the effective sample size of points correlated in groups: N over the design effect, at least theirs."""
+    """The effective sample size of points correlated in groups: N over the design effect, at least theirs."""
     n, n_groups = len(residual_N), int(group_N.max()) + 1
     squares = float(residual_N @ residual_N)
     if squares == 0.0 or n == n_groups:
@@ -175,7 +174,7 @@ def _exponential(ln_J: Floats) -> Floats:
 
 
 def measured_feature(x: float) -> Feature:
-    """Returns a measured feature."""
+    """A measured feature."""
     return Feature(Estimate(x), np.full(_EACH * N_CURVES, x))
 
 

@@ -39,12 +39,12 @@ class Sigmoid:
     converged: bool = True
 
     def __call__(self, x: float) -> float:
-        """Returns the success at a value of the feature."""
+        """The success at a value of the feature."""
         return float(curves(self.theta_P, np.array(x)))
 
 
 def curves(theta: Floats, x: Floats) -> Floats:
-    """Returns the success of curves, with P the last axis of `theta`, at values of the feature."""
+    """The success of curves, with P the last axis of `theta`, at values of the feature."""
     a, x0, h, b = np.moveaxis(theta, -1, 0)
     with np.errstate(over="ignore"):  # an infinite exponential is the end of the curve
         return np.asarray(a / (1 + np.exp(-h * (x - x0))) + b)

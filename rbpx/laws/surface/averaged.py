@@ -274,7 +274,7 @@ def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
 
 
 def draw_averaged(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """N joint draws of ln y of the surface, [n, T], and of the scatter of a run about it, [n].
+    """Joint draws of ln y of the surface, [n, T], and of the scatter of a run about it, [n].
 
     At least one of the fits, of the same runs, has a surface.
     """
