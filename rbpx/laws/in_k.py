@@ -69,7 +69,7 @@ def fit_k_law(
     if E.value is not None:
         E = from_half_width(E.value, float(sd_P[3]) * reach).through(lambda end: min(max(end, 0.0), y_K.min()))
     curvature = curvature_of(k_grid, y_K, replicates)
-    reasons = [fit.status, *trend_warnings(alpha.value, alpha.lo, alpha.hi)]
+    reasons = [fit.status, *trend_warnings(alpha)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
         reasons.append(Status.bends)
     of_residuals = Curvature(_autocorrelation(np.array(fit.residuals_ln)), curvature)

@@ -51,8 +51,12 @@ class SweepMinimum:
     at: dict[str, Estimate]
     how: SweepMethod
     least: int
-    n_runs: int
     weight_N: Floats
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        return len(self.weight_N)
 
     @property
     def n_used(self) -> int:
@@ -106,23 +110,17 @@ def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False) -
         found = _quadratic(y_N[near_N], [varied[name][near_N] for name in scaled])
         if found is not None:
             y, at, weight_N = found
-            return SweepMinimum(
-                y,
-                here | dict(zip(scaled, at, strict=True)),
-                SweepMethod.quadratic,
-                least,
-                n,
-                _spread(weight_N, near_N, n),
-            )
+            here |= dict(zip(scaled, at, strict=True))
+            return SweepMinimum(y, here, SweepMethod.quadratic, least, _spread(weight_N, near_N, n))
     elif are_seeds and len(near_N) > 1:
         y_S = y_N[near_N]
         y = from_stderr(float(y_S.mean()), float(y_S.std(ddof=1)) / math.sqrt(len(y_S)), len(y_S) - 1)
-        return SweepMinimum(y, here, SweepMethod.seeds, least, n, _spread(np.full(len(y_S), 1 / len(y_S)), near_N, n))
+        return SweepMinimum(y, here, SweepMethod.seeds, least, _spread(1 / len(y_S), near_N, n))
     how = SweepMethod.least if n > 1 else SweepMethod.only
-    return SweepMinimum(Estimate(float(y_N[least])), here, how, least, n, _spread(np.ones(1), np.array([least]), n))
+    return SweepMinimum(Estimate(float(y_N[least])), here, how, least, _spread(1.0, least, n))
 
 
-def _spread(weight_K: Floats, at_K: NDArray[np.int64], n: int) -> Floats:
+def _spread(weight_K: Floats | float, at_K: NDArray[np.intp] | int, n: int) -> Floats:
     weight_N = np.zeros(n)
     weight_N[at_K] = weight_K
     return weight_N

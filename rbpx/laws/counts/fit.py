@@ -231,7 +231,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     if r:
         r = [r[0].through(lambda end: max(end, 0.0)) if scatter.sequences_PP[2, 2] > 0 else Estimate(r[0].value)]
     reasons = [Status.barely_determined] if is_one_sided(one) else []
-    reasons += [Status.barely_determined] if alpha.ends is None else trend_warnings(float(theta_P[1]), *alpha.ends)
+    reasons += [Status.barely_determined] if alpha.ends is None else trend_warnings(alpha)
     constants = {"C": Estimate(exp_or_none(float(theta_P @ [1, ln_S_ref, 0][:P]))), "alpha": alpha}
     constants |= {"r": r[0]} if r else {}
     return replace(fit, **constants, status=first_of(reasons), reasons=in_order(reasons))  # type: ignore[arg-type]

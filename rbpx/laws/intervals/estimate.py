@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,10 +36,14 @@ class Estimate:
         """Both ends, or None."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
 
+    def holds(self, value: float) -> bool | None:
+        """Whether the interval contains a value; None without an interval."""
+        return None if self.ends is None else self.ends[0] <= value <= self.ends[1]
+
     @property
     def leaves_out_0(self) -> bool:
         """Whether the interval excludes 0."""
-        return self.ends is not None and not self.ends[0] <= 0 <= self.ends[1]
+        return self.holds(0.0) is False
 
     def record(self) -> dict[str, float | None]:
         """Returns the number and its ends."""
@@ -282,8 +286,7 @@ def estimate(value: float, replicate_B: Floats, n_effective: float | None, recip
     return Estimate(value, *np.quantile(usable_B, [tail, 1 - tail], method=method).tolist())
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(NamedTuple):
     """Bias (mean over the replicates minus the fit) and covariance over documents of the parameters of a law."""
 
     bias_P: Floats

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from rbpx.laws.forms.scatters import SCATTER, SCATTER_COUNTS
-from rbpx.laws.intervals.estimate import TAILS, Replicates, Z, document_t, student_t
+from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z, document_t, student_t
 from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
@@ -100,8 +100,7 @@ class Backtest:
     @property
     def is_inside(self) -> bool | None:
         """Whether the interval contains the measured value."""
-        lo, hi = self.predicted.lo, self.predicted.hi
-        return None if lo is None or hi is None else lo <= self.measured <= hi
+        return self.predicted.estimate.holds(self.measured)
 
 
 def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
@@ -237,7 +236,7 @@ def _of_exponent(fit: PowerLaw) -> list[Status]:
     if lo is None and hi is None and fit.alpha.stderr is not None and fit.uncertainty is not None:
         half = student_t(fit.uncertainty.dof) * fit.alpha.stderr  # without replicates of documents: the scatter alone
         lo, hi = alpha - half, alpha + half
-    warnings = trend_warnings(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi)
+    warnings = trend_warnings(Estimate(alpha, -math.inf if lo is None else lo, math.inf if hi is None else hi))
     if len(set(fit.S)) > MIN_FITTED or fit.uncertainty is None or fit.method is Method.weighted:
         return warnings
     # One degree of freedom says little about the scatter, so the trend is held against what that can be.
@@ -310,19 +309,14 @@ def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> li
     return [Status.intervals_missed] if 2 * missed >= len(last) else []
 
 
-def trend_warnings(alpha: float | None, lo: float | None, hi: float | None) -> list[Status]:
+def trend_warnings(alpha: Estimate) -> list[Status]:
     """Returns no_trend where the interval contains 0, barely_determined where it is at least as wide as alpha."""
-    if alpha is None or lo is None or hi is None:
+    if alpha.value is None or alpha.ends is None:
         return []
-    warnings = [Status.no_trend] if lo <= 0 <= hi else []
-    return [*warnings, Status.barely_determined] if hi - lo >= abs(alpha) else warnings
+    warnings = [Status.no_trend] if alpha.holds(0.0) else []
+    return [*warnings, Status.barely_determined] if alpha.ends[1] - alpha.ends[0] >= abs(alpha.value) else warnings
 
 
 def with_reasons(fit: PowerLaw, reasons: Sequence[Status | None]) -> PowerLaw:
     """Returns the fit with these reasons and the first of them as its status."""
     return replace(fit, status=first_of(reasons), reasons=in_order(reasons))
-
-
-def with_exponent_statuses(fit: PowerLaw) -> PowerLaw:
-    """Adds the statuses of the exponent to those of a fit."""
-    return with_reasons(fit, [fit.status, *trend_warnings(fit.alpha.value, fit.alpha.lo, fit.alpha.hi)])

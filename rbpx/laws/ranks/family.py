@@ -178,7 +178,7 @@ class Weibull(Family):
         return np.stack([step_X / share_X - upto_X, difference_X / share_X - upto_X * growth_X])
 
     def _hazards(self, theta: Floats, x_X: Floats) -> tuple[Floats, Floats, Floats]:
-        """The hazards h (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank instead of -infinity."""
+        """The hazards h (x-1)^s, h x^s less that, and s ln((x-1)/x), which is 0 for the first rank, not -infinity."""
         level, shape = np.exp(theta)
         is_first_X = x_X == 1
         upto_X = level * np.exp(shape * np.log(x_X))

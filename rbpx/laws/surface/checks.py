@@ -43,8 +43,7 @@ class HeldOut:
     @property
     def is_inside(self) -> bool | None:
         """Whether the interval contains the measured value."""
-        ends = self.predicted.ends
-        return None if ends is None else ends[0] <= self.measured <= ends[1]
+        return self.predicted.holds(self.measured)
 
     def record(self) -> dict[str, Any]:
         """All of it as JSON."""

@@ -73,8 +73,8 @@ def hide(models: Sequence[Counted], seed: int) -> list[Record]:
                 if predicted.value is None or not 0 < predicted.value < 1 or not 0 < measured < 1:
                     continue
                 ratios.append(math.log(predicted.value) / math.log(measured) - 1)
-                if predicted.ends is not None:
-                    inside.append(predicted.ends[0] <= measured <= predicted.ends[1])
+                if (held := predicted.holds(measured)) is not None:
+                    inside.append(held)
         if ratios:
             row: Record = {"way": way, "n_models": len(left), "n_samples": min(m for _, m in left)}
             row |= {"error": float(np.abs(ratios).mean()), "bias": float(np.mean(ratios))}

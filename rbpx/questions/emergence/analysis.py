@@ -169,7 +169,7 @@ def _doubted(group: Group, fit: PowerLaw, more: Sequence[Status] = ()) -> PowerL
     if alpha.value is None:
         return with_reasons(fit, [fit.status])
     one = [Status.one_document] if group.n_resampled == 1 else []
-    trend = trend_warnings(alpha.value, alpha.lo, alpha.hi)
+    trend = trend_warnings(alpha)
     return with_reasons(fit, [fit.status, *more, *trend, *one, *document_doubts(group, fit)])
 
 

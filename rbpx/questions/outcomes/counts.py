@@ -20,7 +20,7 @@ from rbpx.laws.intervals.estimate import Estimate, Recipe, Replicates, by_name, 
 from rbpx.laws.names import MLE
 from rbpx.laws.numeric import Floats, line, neg_ln
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.prediction.verdict import with_exponent_statuses
+from rbpx.laws.prediction.verdict import trend_warnings, with_reasons
 from rbpx.questions.outcomes import OutcomesKeys
 from rbpx.questions.outcomes.learners import sequences
 from rbpx.runs.documents import text_ranks
@@ -66,7 +66,8 @@ def counts_of(
             y_BM = neg_ln(total_4BML[2, :, :, 0] / total_4BML[0, :, :, 0])
             alpha_B = np.asarray(line(np.log(S), np.log(y_BM[1:]))[:, 1])
         replicates = None if len(y_BM) == 1 else Replicates.of(y_BM[1:], group.n_effective)
-        law = with_exponent_statuses(of_one_document(group, fit_power_law(S, y_BM[0], replicates)))
+        fit = of_one_document(group, fit_power_law(S, y_BM[0], replicates))
+        law = with_reasons(fit, [fit.status, *trend_warnings(fit.alpha)])
         rbp = dict(zip(S, np.exp(-y_BM[0]).tolist(), strict=True))
         tokens = TrueValues(rbp, with_document_doubts(group, law), None if replicates is None else alpha_B)
         at = [with_1.index(length) for length in lengths]

@@ -75,7 +75,7 @@ def _cell(points: Points, places: Sequence[int]) -> tuple[Run, SweepCell]:
     found = best_of(y_N[known], knobs, are_seeds=None not in seeds and len(set(seeds)) == len(seeds))
     weight_N = np.zeros(len(runs))
     weight_N[known] = found.weight_N
-    best = SweepMinimum(found.y, found.at, found.how, int(known[found.least]), len(runs), weight_N)
+    best = SweepMinimum(found.y, found.at, found.how, int(known[found.least]), weight_N)
     of = runs[best.least]
     run_ids = tuple(sorted({run_id for run in runs for run_id in run.run_ids}))
     stands = replace(of, run_ids=run_ids, varied={}, weight=1.0)
