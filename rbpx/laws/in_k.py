@@ -4,10 +4,9 @@ The hits at k are among those at every larger k, so the values of one model are 
 as in the paper (arXiv 2510.20387, appendix B, table 1); its error comes from documents resampled at all k at once or,
 without documents, from the covariance of nested counts, scaled by the residuals.
 
-The joint law is tested with the size as the unit: it holds where the exponent in k does not change with S and the mean
-bend in ln k is 0. Its rivals are compared by a likelihood whose residuals are independent between sizes and, within a
-size, correlated as exp(-|ln k - ln l| / reach). Document errors common to all sizes are not modelled, and may make one
-law look like `levels`.
+The joint law holds where the exponent in k does not change with S and the mean bend in ln k is 0, with the size as the
+unit. Its rivals are compared by a likelihood whose residuals are independent between sizes and, within a size,
+correlated as exp(-|ln k - ln l| / reach). Document errors common to all sizes may make one law look like `levels`.
 
 Shapes: N sizes, K values of k, P parameters, B bootstrap replicates of the documents.
 """
@@ -295,7 +294,6 @@ def _fits(
 
 
 def _level_of(fit: PowerLaw) -> Estimate:
-    """The fitted quantity at the mean of ln S."""
     if fit.theta_P is None:
         return Estimate()
     value = float(fit.theta_P[0])
@@ -313,7 +311,6 @@ def _rejects(estimate: Estimate, n_sizes: int) -> bool:
 
 
 def _compare(ln_S_N: Floats, x_K: Floats, ln_y_NK: Floats) -> tuple[FormInK, ...]:
-    """Scores each form by its correlated likelihood and by its error at the largest size."""
     smaller = ln_S_N < ln_S_N.max()
     forms = []
     for form in KForm:

@@ -30,7 +30,7 @@ class Prior:
     def values(
         self, lower: float = -math.inf, upper: float = math.inf, estimate: tuple[float, float] | None = None
     ) -> list[tuple[float, float]]:
-        """Returns values from `lower` to below `upper`, each with its prior density; none where the prior lies outside.
+        """Values from `lower` to below `upper`, each with its prior density; none where the prior lies outside.
 
         `estimate` is that of the points alone, with its standard deviation.
         """
@@ -68,7 +68,7 @@ class ImpossiblePrior(ValueError):
 def fixed_values(
     pins: Priors, bounds: Mapping[str, tuple[float, float]], estimates: Mapping[str, tuple[float, float]]
 ) -> list[FixedValues]:
-    """Returns every combination of the values of the fixed parameters and priors, within the bounds by name.
+    """Every combination of the values of the fixed parameters and priors, within the bounds by name.
 
     Raises:
         ImpossiblePrior: one is outside its bounds.

@@ -174,7 +174,6 @@ def _descend(
     end: StoppingRule,
     damping: float,
 ) -> None:
-    """Runs some searches to their ends and stores the results."""
     theta_PB, lower_PB, upper_PB = found.theta_PB[:, of_B], lower_PB[:, of_B], upper_PB[:, of_B]
     at = objective(theta_PB, of_B)
     damping_B, idle_B = np.full(len(of_B), damping), np.zeros(len(of_B), dtype=np.intp)

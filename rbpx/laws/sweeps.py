@@ -144,7 +144,6 @@ def _quadratic(y_N: Floats, knobs: Sequence[Floats]) -> tuple[Estimate, list[Est
 
 
 def _minimum(y_N: Floats, x_NV: Floats, a_coefficient: int) -> tuple[Estimate, list[Estimate], Floats] | None:
-    """The same in the coordinates of the quadratic, from the runs nearest to its minimum."""
     V, unit_V = x_NV.shape[1], x_NV.std(axis=0)
     P = (V + 1) * (V + 2) // 2
     centre_V, before_N = x_NV[np.argmin(y_N)], np.zeros(len(y_N), bool)
@@ -192,7 +191,6 @@ def _terms(z_KV: Floats) -> Floats:
 
 
 def _curvature(theta_P: Floats, V: int) -> Floats:
-    """The matrix of second derivatives, [..., V, V]."""
     H_VV = np.zeros((*theta_P.shape[:-1], V, V))
     H_VV[..., np.arange(V), np.arange(V)] = theta_P[..., V + 1 : 2 * V + 1]
     rows, columns = np.tril_indices(V, -1)  # in the order of the products

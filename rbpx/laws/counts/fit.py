@@ -96,7 +96,7 @@ def is_one_sided(one: Outcomes) -> bool:
 
 
 def pass_counts(one: Outcomes, correction: Correction, ln_S_ref: float) -> PassCounts:
-    """The counts, then those of the replicates, in the form of the likelihood."""
+    """The counts, then those of the replicates."""
 
     def all_of(of_C: Any, of_BC: Floats | None) -> Floats:
         return np.vstack([of_C] if one.passed_BC is None else [of_C, np.broadcast_to(of_BC, one.passed_BC.shape)])  # type: ignore[arg-type]
@@ -120,8 +120,6 @@ class OutcomeFit(LawFit):
         r: the correlation fitted by `free`.
         theta_P: ln C at S_ref, alpha and, for `free`, r.
         bias_P: mean of these over the replicates minus theta_P.
-        scatter: the errors of theta_P.
-        n_replicates_left_out: those without a maximum.
         interval: "documents and models", "sequences and models", "documents", "sequences" or None.
         alpha_B: under each replicate, NaN where there is none.
     """
@@ -169,11 +167,9 @@ class OutcomeFit(LawFit):
 def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> OutcomeFit:
     """Fits pass ~ Bernoulli(p_N(S)) by maximum likelihood (Fisher scoring).
 
-    The status is too_few_tokens without a sequence, too_few_sizes below 2 sizes, not_positive if all pass or all fail,
-    or if the sizes with a pass and those with a failure overlap in at most one size, barely_determined if `free` has
-    one N, not_known if `measured` has no correlation, not_converged; with numbers, no_trend where the interval of alpha
-    contains 0, barely_determined where there is none or it is as wide as alpha, or if of 3 sizes or more fewer than 3
-    have passes and failures both.
+    Without numbers the status says why; not_positive also where the sizes with a pass and those with a failure overlap
+    in at most one size. With numbers: no_trend, barely_determined also if of 3 sizes or more fewer than 3 have passes
+    and failures both.
 
     Source:
         RBP paper (arXiv 2510.20387), eqs. 5 to 8, solved for tokens from outcomes.
@@ -247,7 +243,6 @@ def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _start(one: Outcomes, correction: Correction) -> Floats:
-    """Parameters with the same RBP_k at every size, from the share of all sequences that passed."""
     mean_N = float(one.trials_C @ one.N_C / one.trials_C.sum())
     q = float(one.passed_C.sum() / one.trials_C.sum()) ** (1 / mean_N)
     if correction is Correction.measured and one.r_C is not None:

@@ -112,7 +112,6 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
     share_B = left_B / np.maximum(learned_B + left_B, _TINY)
 
     def shapes(ln_c_X: Floats) -> tuple[Floats, Floats]:
-        """Ln of the share of each cell but the last, [X, T - 1], and the share left after it, [X]."""
         still_XT = np.exp(-np.exp(ln_c_X)[:, None] * about_T)
         return np.log(np.maximum(-np.diff(still_XT), _TINY)), still_XT[:, -1]
 
@@ -138,5 +137,5 @@ def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
 
 
 def local_slope(c: Floats | float, q: Floats) -> Floats:
-    """-d ln(-ln RBP_k) / dx where 1 - RBP_k = q falls as exp(-c x): c q / ((1 - q) (-ln(1 - q))), above c."""
+    """The slope -d ln(-ln RBP_k) / dx where 1 - RBP_k = q falls as exp(-c x): c q / ((1 - q) (-ln(1 - q))), above c."""
     return np.asarray(c * q / ((1 - q) * -np.log1p(-q)))

@@ -61,9 +61,8 @@ def fit_multiplier(
 
     Overall: `multiplier`, the geometric mean over the supported losses; `loss_from` and `loss_to`, the losses that both
     measured; exponents and offsets; `residual_sd` of ln y; with a fixed E `p` of its test against a shared one;
-    `status`: too_few_sizes, not_positive, or no_trend (a law does not fall) without numbers, barely_determined (the
-    points do not determine all parameters) without intervals, beyond where no loss is supported, else ok. Intervals are
-    over models (Student's t of the scatter about both laws) and documents.
+    `status`: without numbers why, barely_determined without intervals, beyond where no loss is supported, else ok.
+    Intervals are over models (Student's t of the scatter about both laws) and documents.
 
     Then at the law's `loss` of each model of the variant, in order of x: `x_variant` and `x_base` (None where the
     baseline never gets there), their ratio `multiplier`, and `status`: beyond where one side did not measure losses on
@@ -110,7 +109,6 @@ def _with_given(points: SeriesPoints, E: Prior) -> tuple[Numbers, list[Numbers]]
 
 
 def _uncertainty(law: SeriesLaw) -> Uncertainty | None:
-    """Covariances of the parameters; None where the points do not determine them."""
     J_MP, points = law.jacobian_MP, law.points
     if not is_identified(J_MP):
         return None

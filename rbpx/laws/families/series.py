@@ -70,18 +70,18 @@ class SeriesLaw:
     E: float = 0.0
 
     def places(self, of: Any) -> tuple[Any, Any, Any]:
-        """Returns the indices in theta of ln C, alpha and E of one or many series."""
+        """The indices in theta of ln C, alpha and E of one or many series."""
         n = int(self.points.family_M.max()) + 1
         return of, n + of, 2 * n + of * (self.n_E > 1)
 
     def constants(self, of: Any) -> tuple[Any, Any, Any]:
-        """Returns ln C at the reference, alpha and E of one or many series."""
+        """Ln C at the reference, alpha and E of one or many series."""
         ln_C, alpha, E = self.places(of)
         return self.theta_P[ln_C], self.theta_P[alpha], self.theta_P[E] if self.n_E else self.E
 
     @property
     def ln_law_M(self) -> Floats:
-        """The law's ln y at the points."""
+        """Fitted ln y."""
         ln_C_M, alpha_M, E_M = self.constants(self.points.family_M)
         with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
             return np.asarray(np.logaddexp(ln_C_M - alpha_M * self.points.x_M, np.log(E_M)))
@@ -132,7 +132,6 @@ def fit_series(points: SeriesPoints, n_E: int = 0, E: float = 0.0) -> SeriesLaw:
 
 
 def _through(points: SeriesPoints, n_E: int, E: float) -> SeriesLaw:
-    """Fits ln(y - E) in closed form."""
     of_family, x_M1 = np.eye(points.family_M.max() + 1)[points.family_M], points.x_M[:, None]
     theta_P = np.linalg.lstsq(np.hstack([of_family, -x_M1 * of_family]), np.log(np.exp(points.ln_y_M) - E))[0]
     return SeriesLaw(points, np.append(theta_P, [E] * n_E), n_E, E)

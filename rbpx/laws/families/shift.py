@@ -69,10 +69,8 @@ class Shift:
     """The multiplier of a variant over a surface.
 
     Attributes:
-        common: the ranges of S and D that both have, `n_base` and `n_variant` runs in there, and their range of C;
-            empty where these have too little in common.
-        multiplier: at the middle compute of the compared runs.
-        slope: of ln m in ln C.
+        common: the ranges of S and D that both have, `n_base` and `n_variant` runs in there, and their range of C.
+        multiplier: at the middle compute of the compared runs; `slope` of ln m in ln C.
         at: at the least, the middle and the most compute compared, and at ten times the most.
         apart: range of compute, from the most or else the least compared, over which the interval excludes 1.
         p: of the test that both have the same constants.
@@ -98,9 +96,8 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
     """Fits the shared surface and the shift of the variant along S, D or C.
 
     Replicates of both sides are of the same documents; `options` are the objective and delta of `fit_surface`. Without
-    numbers the status is not_positive, too_few_sizes, collinear_design (either side does not vary in both axes), beyond
-    (fewer than 4 runs of a side in the ranges of both) or no_trend (the surface does not fall along the axis). With
-    numbers: families_differ where the constants are not shared (p < .05).
+    numbers the status says why: beyond with fewer than 4 runs of a side in the ranges of both, no_trend where the
+    surface does not fall along the axis. With numbers: families_differ where the constants are not shared (p < .05).
 
     Source:
         The ratio of compute at equal loss is the "effective compute" of arXiv 2403.05812, section 2.
@@ -175,7 +172,6 @@ class _Pair:
         return np.asarray(np.log(self.both.along(Axis.C)) - self.ln_C_T[_MIDDLE])
 
     def x_NA(self, ln_m: float, slope: float) -> Floats:
-        """Returns ln S and ln D at which the points lie on the surface of the baseline."""
         moved_N = self.variant_N * (ln_m + slope * self.about_N)
         return np.log(np.column_stack([self.both.S_N, self.both.D_N])) + moved_N[:, None] * self.along
 
@@ -218,7 +214,6 @@ class _Pair:
         last_N = order[np.append(np.diff(self.both.group_N[order]) > 0, True)]
 
         def left(way: LinearisedForm) -> tuple[float, int]:
-            """The sum of squares that the columns do not explain, and how many of them are independent."""
             J_NP, left_N = way.J_NP[last_N], (self.ln_y_N - way.ln_y_N)[last_N]
             length_P = np.linalg.norm(J_NP, axis=0)
             J_NP = J_NP[:, length_P > 0] / length_P[length_P > 0]

@@ -76,8 +76,7 @@ class FormGrid:
         offset_F: E over the smallest y; NaN where it is fitted to each series.
         place: maps ln S, [T], to ln S with the bend of each form, [T, F], centred at the models.
         held_FH2: held combinations of the two parameters.
-        evidence: exponent of the likelihood.
-        flatness: exponent of 1 / |J' R^-1 J|.
+        evidence: exponent of the likelihood; `flatness` of 1 / |J' R^-1 J|.
         scatter_counts: points that a prior on the scatter counts for.
     """
 
@@ -108,7 +107,7 @@ _Form = tuple[LawForm, float, float, float, float, float]  # with prior, share o
 
 
 def given_constants(given: Sequence[FixedValues], smallest: float) -> tuple[tuple[tuple[str, float], ...], ...]:
-    """Returns sets of fixed parameters as `form_grid` takes them: E over the smallest y, alpha, ln C, prior."""
+    """Sets of fixed parameters as `form_grid` takes them: E over the smallest y, alpha, ln C, prior."""
     sets = []
     for each in given:
         E, alpha, C = (each.values.get(name) for name in ("E", "alpha", "C"))
@@ -127,7 +126,7 @@ def form_grid(
     given: tuple[tuple[tuple[str, float], ...], ...] = (),
     departs: tuple[tuple[Departure, float], ...] = (),
 ) -> FormGrid:
-    """Returns the components at three or more increasing sizes.
+    """The components at three or more increasing sizes.
 
     `given` has the same parameters in each set; `departs` are prior weights.
     """
@@ -202,7 +201,6 @@ class FormFits:
 
     Attributes:
         theta_BRF2: ln C at the middle of the sizes, and alpha.
-        residual_BRFN: ln y, measured minus fitted.
         share_BRFN: share of the power law in y, the derivative of ln y by ln C.
         A_BRF22: J' R^-1 J.
         sigma2_BRF: variance of a model about the law.
@@ -220,7 +218,7 @@ class FormFits:
     own_B: Floats
 
     def at(self, x_T: Floats) -> TMixture:
-        """Returns the predictive distribution of ln y of new models at ln S, [B, T] mixtures."""
+        """The predictive distribution of ln y of new models at ln S, [B, T] mixtures."""
         onward = [scatter.onward(x_T) for scatter in self.grid.scatters]
         carry_RTN, rest_TR = np.array([carry for carry, _ in onward]), np.array([rest for _, rest in onward]).T
         u_TRF, u_FN = self.grid.place(x_T)[:, None], self.grid.place(self.grid.x_N).T
@@ -329,10 +327,7 @@ def _best_offset(x_N: Floats, y_BN: Floats) -> tuple[Floats, Floats]:
 
 
 def _improve(grid: FormGrid, u_FN: Floats, E: Floats, ln_y: Floats, theta: Floats) -> tuple[Floats, ...]:
-    """Gauss-Newton in ln y from the weighted line through ln(y - E), without steps that gain nothing.
-
-    Returns parameters, ln of the law, the share of the power law in it, and the whitened sum of squares.
-    """
+    """Parameters, ln law, share of the power law and whitened squares, after steps of Gauss-Newton that gain."""
 
     def at(theta: Floats) -> tuple[Floats, ...]:
         ln_power = theta[..., :1] - theta[..., 1:] * u_FN
@@ -367,12 +362,10 @@ def _solve(grid: FormGrid, u_FN: Floats, share: Floats, target: Floats, theta: F
 
 
 def _determines_both(A_22: Floats) -> NDArray[np.bool_]:
-    """Whether the points determine both parameters, unlike a power law that only one size shows."""
     a, b, c = A_22[..., 0, 0], A_22[..., 0, 1], A_22[..., 1, 1]
     return np.asarray(a * c - b**2 > _SINGULAR * a * c)
 
 
 def _ln_sum(ln_power: Floats, E: Floats) -> Floats:
-    """ln(E + exp(ln_power)), E >= 0."""
     with np.errstate(divide="ignore"):  # ln 0 = -inf is the neutral element of logaddexp
         return np.asarray(np.logaddexp(ln_power, np.log(E)))

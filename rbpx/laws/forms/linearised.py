@@ -108,7 +108,7 @@ def draw_linearised(
     n: int,
     seed: int = 0,
 ) -> tuple[Floats, Floats]:
-    """Returns n joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
+    """N joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
     found = list(_components(forms, x_NA, x_TA, ln_y_N, run_N))
     weight_GV = _shares(np.concatenate([_posterior(each)[2] for each in found]))
     rng = np.random.default_rng(seed)
@@ -135,7 +135,7 @@ def draw_linearised(
 def without_each(
     forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Floats:
-    """Returns the move of the mean of ln y at each target without run r, [R, T].
+    """The move of the mean of ln y at each target without run r, [R, T].
 
     Forms stay linearised, with their scatter. With K the inverse covariance of the points, the error of a run predicted
     by the others is e_r from K_rr e_r = (K y)_r; it moves the targets by -W_r e_r, W being their weights on the points.
@@ -219,7 +219,6 @@ class _Component:
 def _components(
     forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Iterator[_Component]:
-    """Each way of each form with each kind of scatter."""
     place_TA = np.full(forms[0].slope_TA.shape, _NOWHERE) if x_TA is None else x_TA
     ways = [(at, *way) for at, form in enumerate(forms) for way in _changing(form, x_NA, place_TA)]
     left_KN = np.array([ln_y_N - form.ln_y_N for form in forms])

@@ -50,13 +50,13 @@ class ScatterModel:
         is_correlated: bool = False,
         departs: Departure | None = None,
     ) -> "ScatterModel":
-        """Returns the scatter of a covariance."""
+        """The scatter of a covariance."""
         whiten_NN = np.linalg.cholesky(np.linalg.inv(R_NN))
         return cls(prior, whiten_NN, -2 * float(np.log(np.diag(whiten_NN)).sum()), onward, is_correlated, departs)
 
 
 def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[ScatterModel, ...]:
-    """Returns even scatter, independent and correlated, then each departure, by prior weights with a sum below 1."""
+    """Even scatter, independent and correlated, then each departure, by prior weights with a sum below 1."""
     even = 1 - sum(departs.values())
     found = [correlated(x_N, rho, 1.0, even * weight) for rho, weight in _CORRELATIONS.items()]
     of = [each for each in departures(x_N) if each.kind in departs] if departs else []
@@ -71,7 +71,7 @@ def scatters_at(x_N: Floats, departs: Mapping[Departure, float]) -> tuple[Scatte
 
 
 def correlated(x_N: Floats, rho: float, common: float, prior: float) -> ScatterModel:
-    """Returns scatter with correlation `common` * rho^(half decades apart) between different models."""
+    """Scatter with correlation `common` * rho^(half decades apart) between different models."""
     R_NN = common * _correlation(x_N, x_N, rho)
     np.fill_diagonal(R_NN, 1.0)
     # A new model shares no more with a measured one of its size than a neighbour half a decade away does, or

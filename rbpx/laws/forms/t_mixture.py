@@ -37,27 +37,27 @@ class TMixture:
     dof: int
 
     def only(self, mask_G: NDArray[np.bool_]) -> "TMixture":
-        """Returns the mixture of some of the components."""
+        """The mixture of some of the components."""
         weight = self.weight[..., mask_G]
         weight = weight / weight.sum(axis=-1, keepdims=True)
         return TMixture(self.centre[..., mask_G], self.scale[..., mask_G], weight, self.dof)
 
     def at(self, place: int) -> "TMixture":
-        """Returns one of the mixtures of the first axis."""
+        """One of the mixtures of the first axis."""
         return TMixture(self.centre[place], self.scale[place], self.weight[place], self.dof)
 
     def widened(self, factor: Floats, about: Floats) -> "TMixture":
-        """Returns the mixtures with all distances from `about` multiplied by `factor`, both of shape [...]."""
+        """The mixtures with all distances from `about` multiplied by `factor`, both of shape [...]."""
         factor, about = factor[..., None], about[..., None]
         return TMixture(about + factor * (self.centre - about), factor * self.scale, self.weight, self.dof)
 
     def below(self, value: ArrayLike) -> Floats:
-        """Returns the probability below a value, [...], to an absolute error of 2e-15."""
+        """The probability below a value, [...], to an absolute error of 2e-15."""
         away = np.asarray(value, dtype=np.float64)[..., None] - self.centre
         return np.asarray((self.weight * _nearly_below(away, self.scale, self.dof)).sum(axis=-1))
 
     def quantiles(self, tails: ArrayLike) -> Floats:
-        """Returns the quantiles, [..., Q], at Q probabilities."""
+        """The quantiles, [..., Q], at Q probabilities."""
         tail_Q = np.asarray(tails, dtype=np.float64)
         at_R: Floats | None = None
         # Few components have most of the weight; their quantiles start the search of all.
@@ -73,7 +73,6 @@ class TMixture:
         return np.asarray(at_R).reshape(*before, len(tail_Q))
 
     def _heavier(self, least: float) -> "TMixture":
-        """The mixture of components above a share of the greatest weight, of any of the mixtures."""
         heavier = self.weight > least * self.weight.max(axis=-1, keepdims=True)
         return self.only(np.any(heavier, axis=tuple(range(self.weight.ndim - 1))))
 
@@ -123,13 +122,11 @@ def _height(dof: int) -> float:
 
 
 def _below(away: Floats, scale: Floats, dof: int) -> Floats:
-    """Student's t distribution function at a distance from the centre; 0 or 1 for a point."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(stdtr(dof, np.where(away == 0, 0.0, away / scale)))
 
 
 def _nearly_below(away: Floats, scale: Floats, dof: int) -> Floats:
-    """`_below`, to 2e-15 in probability."""
     return _below(away, scale, dof) if dof > _LONG else _below_in_sines(away, scale, dof)
 
 

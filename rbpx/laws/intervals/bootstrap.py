@@ -80,7 +80,7 @@ def bootstrap(
 
 
 def bootstrap_weights(n_runs: int, n_replicates: int, seed: int) -> Floats:
-    """Returns exponential bootstrap weights of the runs, [n_replicates, n_runs]; each row sums to n_runs.
+    """Exponential bootstrap weights of the runs, [n_replicates, n_runs]; each row sums to n_runs.
 
     Drawing few runs with replacement misses a third of them, and with them the design that a surface needs.
 

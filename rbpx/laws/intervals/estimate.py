@@ -46,7 +46,7 @@ class Estimate:
         return self.holds(0.0) is False
 
     def record(self) -> dict[str, float | None]:
-        """Returns the number and its ends."""
+        """The number and its ends."""
         return {"value": self.value, "lo": self.lo, "hi": self.hi}
 
     def through(self, function: Callable[[float], float | None], falls: bool = False) -> "Estimate":
@@ -60,11 +60,11 @@ class Estimate:
         return replace(self.through(lambda each: each * factor, falls=factor < 0), stderr=stderr)
 
     def exp(self) -> "Estimate":
-        """The number from its logarithm; None beyond the range of a float."""
+        """The number from its logarithm."""
         return self.through(exp_or_none)
 
     def ln(self) -> "Estimate":
-        """Its logarithm; None of what is not positive."""
+        """Its logarithm."""
         return self.through(lambda each: math.log(each) if each > 0 else None)
 
 
@@ -72,12 +72,12 @@ NO_ESTIMATE: Final = Estimate()
 
 
 def by_name(**estimates: Estimate) -> dict[str, float | None]:
-    """Returns numbers by name, and their ends as name_lo and name_hi."""
+    """Numbers by name, and their ends as name_lo and name_hi."""
     return flat(estimates)
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns values by name, with estimates expanded as in `by_name`."""
+    """Values by name, with estimates expanded as in `by_name`."""
     named: dict[str, Any] = {}
     for name, value in values.items():
         is_estimate = isinstance(value, Estimate)
@@ -86,7 +86,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_share(n_hits: float, n: float) -> Estimate:
-    """Returns the share of n independent items that are hits, with Clopper and Pearson's interval; all None if n < 1.
+    """The share of n independent items that are hits, with Clopper and Pearson's interval; all None if n < 1.
 
     It holds at least its level for any share; Wilson's and Jeffreys' near 0 and 1 only 83.8 % and 87.7 % (n = 500,
     exact). Where hits cluster in groups, n is the number of groups.
@@ -106,7 +106,7 @@ _FEW: Final = 5  # documents with hits, or with misses
 
 
 def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) -> Estimate:
-    """Returns the interval of a share of tokens, from that of replicates or influences, within [0, 1].
+    """The interval of a share of tokens, from that of replicates or influences, within [0, 1].
 
     Where few documents have the hits, or the misses (below 5 and below half of all, in effect), replicates vary too
     little, and the interval is Clopper and Pearson's with the effective number of all.
@@ -121,12 +121,12 @@ def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) ->
 
 
 def student_t(dof: float, p: float = 1 - LEVEL) -> float:
-    """Returns the two-sided quantile of Student's t; infinite at 0 degrees of freedom."""
+    """The two-sided quantile of Student's t; infinite at 0 degrees of freedom."""
     return -float(stdtrit(dof, p / 2)) if dof > 0 else math.inf
 
 
 def effective_number(tokens_D: ArrayLike) -> float:
-    """Returns the effective sample size 1 / sum w^2 of documents whose shares of the tokens are w.
+    """The effective sample size 1 / sum w^2 of documents whose shares of the tokens are w.
 
     Source:
         L. Kish, Survey Sampling, 1965.
@@ -139,7 +139,7 @@ _LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 a
 
 
 def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
-    """Returns the quantile of an interval over documents: Student's t of n - 1, or normal where they are not counted.
+    """The quantile of an interval over documents: Student's t of n - 1, or normal where they are not counted.
 
     Also normal for a single document; the caller then gives no interval.
     """
@@ -149,7 +149,7 @@ def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
 
 
 def few_documents(n_effective: float | None) -> float:
-    """Returns n / (n - 1), the factor on the variance over document replicates; 1 where `document_t` is normal."""
+    """N / (n - 1), the factor on the variance over document replicates; 1 where `document_t` is normal."""
     return 1.0 if n_effective is None or n_effective <= 1 else n_effective / (n_effective - 1)
 
 
@@ -162,11 +162,11 @@ def half_width(
     n_effective: float | None = None,
     p: float = 1 - LEVEL,
 ) -> float:
-    """Returns half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
+    """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
 
-    `scatter` is a standard deviation estimated from the sizes, `own` its part due to the documents, a lower bound;
-    `unit` is the variance of the number if the sizes scattered by 1, `shared` the variance over documents that the
-    scatter does not show. Student's t are of `dof` and of D - 1.
+    `scatter` is a standard deviation estimated from the sizes, with `dof`, `own` its part due to the documents, a lower
+    bound; `unit` is the variance of the number if the sizes scattered by 1, `shared` the variance over documents that
+    the scatter does not show, with D - 1.
 
     Source:
         S. K. Banerjee, Sankhya 22 (1960), on linear functions of means with unequal variances.
@@ -176,12 +176,12 @@ def half_width(
 
 
 def around(centre: float, half: float) -> tuple[float, float]:
-    """Returns both ends of a symmetric interval."""
+    """Both ends of a symmetric interval."""
     return centre - half, centre + half
 
 
 def from_half_width(value: float, half: float, stderr: float | None = None) -> Estimate:
-    """Returns an estimate with a symmetric interval; without one where `half` is not finite."""
+    """An estimate with a symmetric interval; without one where `half` is not finite."""
     return Estimate(value, *around(value, half), stderr) if math.isfinite(half) else Estimate(value)
 
 
@@ -191,14 +191,14 @@ def extended_to(value: float, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def from_stderr(value: float | None, stderr: float | None, dof: float | None = None, p: float = 1 - LEVEL) -> Estimate:
-    """Returns an estimate from a standard error, by Student's t of `dof`, or normal where that is None."""
+    """An estimate from a standard error, by Student's t of `dof`, or normal where that is None."""
     if value is None or stderr is None:
         return Estimate(value)
     return from_half_width(value, stderr * (document_t(None, p) if dof is None else student_t(dof, p)), stderr)
 
 
 def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) -> Estimate:
-    """Returns an estimate from the influence of each document, by the delta method; without ends for one document.
+    """An estimate from the influence of each document, by the delta method; without ends for one document.
 
     Influences sum to 0. The variance is n / (n - 1) times the sum of squared influences, n the `effective_number`.
     """
@@ -209,7 +209,7 @@ def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) 
 
 
 def fieller(height: float, slope: float, V: NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """Returns the part of {u : (height - slope u)^2 <= V00 - 2 V01 u + V11 u^2} around height / slope, slope > 0."""
+    """The part of {u : (height - slope u)^2 <= V00 - 2 V01 u + V11 u^2} around height / slope, slope > 0."""
     a, b, c = slope**2 - V[1, 1], height * slope - V[0, 1], height**2 - V[0, 0]  # a u^2 - 2 b u + c <= 0
     # b^2 - a c, written so that it is exactly 0 without variance.
     discriminant = slope**2 * V[0, 0] + height**2 * V[1, 1] - 2 * height * slope * V[0, 1] - np.linalg.det(V)
@@ -230,13 +230,12 @@ MOST_LEFT_OUT: Final = 0.05  # of the replicates: with more of them unusable the
 class Recipe(StrEnum):
     """How replicates of a number become an interval.
 
-    `normal` is value - bias +- t sd, the bias being the mean of the replicates minus the value; the estimate is the
-    centre. `uncentred` is value +- t sd, for replicates shifted by linearisation and not by bias. `percentile` is from
-    q(2.5 %) to q(97.5 %), for ranks or ratios; `expanded` the same, interpolated between replicates, for differences.
+    `normal` is value - bias +- t sd; the estimate is the centre. `uncentred` is value +- t sd, for replicates shifted
+    by linearisation and not by bias. `percentile` is from q(2.5 %) to q(97.5 %), for ranks or ratios; `expanded` the
+    same, interpolated between replicates, for differences.
 
     t is Student's of D - 1, the variance counts D / (D - 1) times, D the `effective_number`. Quantiles are as far out
-    as t sqrt(D / (D - 1)) in a normal distribution, for a few documents the least and the greatest replicate, which may
-    be too near.
+    as t sqrt(D / (D - 1)) in a normal distribution, which for few documents may be too near.
     """
 
     normal = "normal"
@@ -246,7 +245,7 @@ class Recipe(StrEnum):
 
 
 def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[np.int64]:
-    """Returns how often each of D documents is drawn in each of B replicates, [B, D]; each row sums to D.
+    """How often each of D documents is drawn in each of B replicates, [B, D]; each row sums to D.
 
     Any sum over tokens under all replicates is `weights @ counts`, counts being [D, columns].
 
@@ -262,7 +261,7 @@ def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[
 
 
 def estimate(value: float, replicate_B: Floats, n_effective: float | None, recipe: Recipe = Recipe.normal) -> Estimate:
-    """Returns a number with its 95 % interval over documents, from the number of each replicate.
+    """A number with its 95 % interval over documents, from the number of each replicate.
 
     Replicates that are not finite are left out. `n_effective` is None where documents are not counted, or the
     replicates are draws that spread as much as the number does. Without an interval, and uncorrected, for one document
@@ -287,14 +286,14 @@ def estimate(value: float, replicate_B: Floats, n_effective: float | None, recip
 
 
 class Moments(NamedTuple):
-    """Bias (mean over the replicates minus the fit) and covariance over documents of the parameters of a law."""
+    """Bias (mean over the replicates minus the fit) and covariance of the parameters of a law."""
 
     bias_P: Floats
     covariance_PP: Floats
 
 
 def moments(theta_P: Floats, theta_BP: Floats) -> Moments | None:
-    """Returns bias and covariance of finite fitted parameters over replicates; None below 20 of them."""
+    """Bias and covariance of finite fitted parameters over replicates; None below 20 of them."""
     if len(theta_BP) < MIN_REPLICATES:
         return None
     return Moments(theta_BP.mean(axis=0) - theta_P, np.atleast_2d(np.cov(theta_BP, rowvar=False)))
@@ -332,7 +331,7 @@ class Replicates:
 
     @classmethod
     def of_logarithms(cls, ln_y: ArrayLike, n_effective: float | None = None) -> "Replicates":
-        """Takes ln y, [B, N]."""
+        """Takes ln y."""
         return cls.of(np.exp(ln_y), n_effective)
 
     @property
@@ -346,15 +345,15 @@ class Replicates:
         return len(self.ln_y_BN) >= MIN_REPLICATES
 
     def smallest(self, m: int) -> "Replicates":
-        """Returns the replicates at the first m sizes."""
+        """The replicates at the first m sizes."""
         return Replicates.of(self.y_BN[:, :m], self.n_effective)
 
     def covariance_of(self, of_KN: Floats) -> Floats:
-        """Returns the covariance of linear combinations of ln y, [K, K]."""
+        """The covariance of linear combinations of ln y, [K, K]."""
         return np.asarray(of_KN @ self.covariance_NN @ of_KN.T)
 
     def mean_squares_of(self, of_KN: Floats) -> Floats:
-        """Returns the mean square of each linear combination about its mean, [K]."""
+        """The mean square of each linear combination about its mean, [K]."""
         n = len(self.ln_y_BN)
         squares_K = np.einsum("kn,nm,km->k", of_KN, self.covariance_NN, of_KN) * ((n - 1) / n)
         return np.asarray(np.maximum(squares_K, 0.0))  # rounding may make 0 negative

@@ -17,10 +17,9 @@ _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|
 
 
 def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
-    """Returns one coefficient of y = J theta by least squares, with its interval from the scatter about the fit.
+    """One coefficient of y = J theta by least squares, with its interval from the scatter about the fit.
 
-    var theta_p = s^2 |l_p|^2, s^2 = sum r^2 / (N - P), with r the residuals and l the rows of the pseudoinverse of J,
-    which has full rank; Student's t of N - P.
+    J has full rank; Student's t of N - P.
     """
     L_PN, dof = np.linalg.pinv(J_NP), J_NP.shape[0] - J_NP.shape[1]
     theta_P = L_PN @ y_N
@@ -30,10 +29,9 @@ def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
 
 
 def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
-    """Returns the coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), with its 95 % interval over models.
+    """The coefficient q of ln y = a + b x + q x^2, x = ln(S / S_ref), with its 95 % interval over models.
 
-    A power law has q = 0; an offset, or a law that flattens, has q > 0. 0 where the points lie on a line to within
-    rounding, without ends for fewer than 4 sizes, all None for fewer than 3.
+    A power law has q = 0, a law that flattens q > 0. Without ends for fewer than 4 sizes, all None for fewer than 3.
     """
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     if len(set(x_N.tolist())) < 3:
@@ -43,7 +41,7 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
 
 
 def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> Estimate:
-    """Returns q of y = a + b x + q x^2 where points of a group scatter together, with its 95 % interval.
+    """The coefficient q of y = a + b x + q x^2 where points of a group scatter together, with its 95 % interval.
 
     The variance is G / (G - 3) sum_g (sum_i l_i r_i)^2, with r the residuals and l the row of the pseudoinverse;
     Student's t of G - 3. Without ends for fewer than 4 groups, all None for fewer than 3 different x.
@@ -61,7 +59,7 @@ def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> 
 
 
 def line_residuals(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Floats:
-    """Returns residuals of the least-squares line of ln y on ln S; at least 2 sizes."""
+    """Residuals of the least-squares line of ln y on ln S; at least 2 sizes."""
     x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
     about_N = y_N - y_N.mean()
     return np.asarray(about_N - x_N * (float(x_N @ about_N) / float(x_N @ x_N)))
@@ -83,9 +81,7 @@ class NestedTest:
 
     Attributes:
         F: mean square explained by the larger one in addition, with `dof`, over the one it leaves, with `dof_rest`.
-        p: Pr(F or more) if the smaller model holds.
-        sd_about: standard deviation of the points about the smaller model.
-        sd_rest: about the larger one.
+        sd_about: standard deviation of the points about the smaller model; `sd_rest` about the larger one.
     """
 
     F: float
@@ -99,8 +95,8 @@ class NestedTest:
 def lack_of_fit_test(ln_S_N: Floats, ln_y_N: Floats, J_NP: Floats, residual_N: Floats) -> NestedTest | None:
     """Tests whether sizes have effects beyond a law: F = lack of fit / pure error, the difference of their trainings.
 
-    `J_NP` are derivatives of ln y by the law's parameters; residuals are about any law within their span. None where
-    too few sizes are trained more than once, or where their trainings are equal to within rounding.
+    `J_NP` are derivatives of ln y; residuals are about any law within their span. None where too few sizes are trained
+    more than once, or their trainings are equal to within rounding.
 
     Source:
         N. R. Draper and H. Smith, Applied Regression Analysis, 3rd ed. (1998), section 2.2.

@@ -45,9 +45,7 @@ class Covariance:
     """The covariance of the scatter under one departure.
 
     Attributes:
-        prior: those of `departures` sum to 1.
-        along_N: the direction v in which a model or a curve departs, where R = I + v v'; None elsewhere.
-        other_NN: R elsewhere.
+        along_N: the direction v in which a model or a curve departs, where R = I + v v'; else `other_NN` is R.
         grows: sd of the scatter at the largest size over that at the smallest.
     """
 
@@ -65,7 +63,7 @@ class Covariance:
         return np.eye(len(self.along_N)) + np.outer(self.along_N, self.along_N)
 
     def of_new(self, x_T: Floats, x_N: Floats) -> Floats:
-        """Returns the variance of undisturbed new models at ln S, [T]."""
+        """The variance of undisturbed new models at ln S, [T]."""
         return np.asarray(self.grows ** (2 * (x_T - x_N[0]) / (x_N[-1] - x_N[0])))
 
 
@@ -79,7 +77,7 @@ _NEIGHBOURS: Final = 0.15  # of the span of ln S: correlation length of a smooth
 
 
 def departures(x_N: Floats) -> tuple[Covariance, ...]:
-    """Returns the departures at 3 or more different ln S in increasing order."""
+    """The departures at 3 or more different ln S in increasing order."""
     t_N = (x_N - x_N[0]) / (x_N[-1] - x_N[0])
     each = list(_covariances(t_N))
     counts = Counter(departure.kind for departure in each)
@@ -110,8 +108,7 @@ class Misfit:
     Attributes:
         p: of each kind, the probability of a likelihood at least as large under the law.
         cut: bound of p divided by the share of its kind.
-        direction_N: unit vector of the residuals.
-        length: of the residuals.
+        direction_N: unit vector of the residuals, of `length`.
     """
 
     p: Mapping[Departure, float]
@@ -203,7 +200,6 @@ def _likelihoods(x: tuple[float, ...], columns: tuple[tuple[float, ...], ...]) -
 
 
 def _p(sorted_BK: Floats, ln_MK: Floats) -> Floats:
-    """Share of draws with a statistic as large, [M, K]; at least that of one draw."""
     below_MK = [np.searchsorted(null_B, ln_M) for null_B, ln_M in zip(sorted_BK.T, ln_MK.T, strict=True)]
     return np.asarray(1 + len(sorted_BK) - np.stack(below_MK, axis=1)) / (1 + len(sorted_BK))
 

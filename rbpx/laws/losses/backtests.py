@@ -28,7 +28,7 @@ def too_few_hold(tests: Sequence[Backtest]) -> bool:
 
 
 def widening_at(tests: Sequence[Backtest], n_models: int, beyond: float) -> float:
-    """Returns the factor by which backtests widen the interval of one prediction in ln y; at least 1.
+    """The factor by which backtests widen the interval of one prediction in ln y; at least 1.
 
     Where too few hold, it is the 95 % conformal quantile of errors over intervals in the half with the most similar
     `beyond`, the factor by which x lies outside those of the models.

@@ -49,7 +49,7 @@ class Calibration:
     between: float = 0.0
 
     def at(self, x: Sequence[float]) -> list[Estimate]:
-        """Returns the median and the 95 % interval of y of new models, from their measured x."""
+        """The median and the 95 % interval of y of new models, from their measured x."""
         mixture = self.fits.at(-self.stretch * np.log(np.asarray(x, np.float64)))
         ln_T3 = mixture.quantiles((0.5, *TAILS))[0]
         middle_T, out_T2 = ln_T3[:, 0], ln_T3[:, 1:] - ln_T3[:, :1]
@@ -59,7 +59,7 @@ class Calibration:
             return [Estimate(*row) for row in np.exp(np.column_stack([middle_T, ends_T2])).tolist()]
 
     def along(self, least: float, largest: float, n: int = 16) -> list[tuple[float, Estimate]]:
-        """Returns the predictions at n x evenly spaced in ln x between two, each with its x."""
+        """The predictions at n x evenly spaced in ln x between two, each with its x."""
         x_T = np.geomspace(least, largest, n).tolist()
         return list(zip(x_T, self.at(x_T), strict=True))
 
@@ -70,7 +70,6 @@ class Calibration:
         return np.sqrt(0.5 + 0.5 * np.maximum(self._slope(x_T) ** 2 / mean_square, 1.0))
 
     def _slope(self, x_T: Floats) -> Floats:
-        """Slope of ln y in ln x, averaged over forms."""
         fits, alpha_RF = self.fits, self.fits.theta_BRF2[0, ..., 1]
         u_T1F = fits.grid.place(-self.stretch * np.log(x_T))[:, None]
         ln_power_TRF = fits.theta_BRF2[0, ..., 0] - alpha_RF * u_T1F

@@ -16,17 +16,17 @@ from rbpx.laws.prediction.verdict import Backtest
 
 
 def odds(misses: Floats, chance: float) -> Floats:
-    """Returns misses over hits beyond guessing; shares of misses must be below 1 - chance."""
+    """Misses over hits beyond guessing; shares of misses must be below 1 - chance."""
     return misses / (1 - chance - misses)
 
 
 def misses_of(value: float | None, chance: float) -> float | None:
-    """Returns the share of misses of some odds; None stays None."""
+    """The share of misses of some odds; None stays None."""
     return None if value is None else (1 - chance) * (value / (1 + value) if value < 1 else 1 / (1 + 1 / value))
 
 
 def as_misses(y: Estimate, chance: float, scatter: float = 0.0) -> Estimate:
-    """Returns the share of misses of odds with an interval, each end at least `scatter` away.
+    """The share of misses of odds with an interval, each end at least `scatter` away.
 
     Near chance, where odds are uninformative, misses lie on both sides of 1 - chance.
     """
@@ -37,7 +37,7 @@ def as_misses(y: Estimate, chance: float, scatter: float = 0.0) -> Estimate:
 
 
 def scatter_of(calibration: Calibration, x_N: Floats, misses_N: Floats, chance: float) -> float:
-    """Returns half of the 95 % interval of misses about their predictions for the same models and those at chance."""
+    """Half of the 95 % interval of misses about their predictions for the same models and those at chance."""
     told = [misses_of(y.value, chance) or 0.0 for y in calibration.at(x_N.tolist())]
     dof = len(told) - 2
     left_N = misses_N - np.array(told)

@@ -75,7 +75,7 @@ def value_combinations(
     free_estimates: Mapping[str, Estimate],
     bounds: Mapping[str, tuple[float, float]] = NO_BOUNDS,
 ) -> list[FixedValues]:
-    """Returns the combinations of values that fixed parameters and priors allow; E lies below every y.
+    """The combinations of values that fixed parameters and priors allow; E lies below every y.
 
     Raises:
         ImpossiblePrior: as in `fit_law_with_priors`.
@@ -86,7 +86,7 @@ def value_combinations(
 
 
 def f_test_p(free: float, given: float, dof: int) -> float | None:
-    """Returns the p value of F, from the sums of squares with the parameter free and fixed; None without scatter."""
+    """The p value of F, from the sums of squares with the parameter free and fixed; None without scatter."""
     return float(fdtrc(1, dof, max(given - free, 0.0) / (free / dof))) if dof > 0 and free > 0 else None
 
 
@@ -109,7 +109,7 @@ def _spread(of: Estimate) -> tuple[float, float] | None:
 
 
 def posterior_weights(squares: Sequence[float], dof: int, chosen: Sequence[FixedValues]) -> list[float]:
-    """Returns normalised weights, prior * SSE^(-dof / 2); all exact laws count by their prior alone."""
+    """Normalised weights, prior * SSE^(-dof / 2); all exact laws count by their prior alone."""
     ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, TINY**2))
     weight_V = np.exp(ln_V - ln_V.max())
     return [float(each) for each in weight_V / weight_V.sum()]

@@ -47,7 +47,7 @@ class FixedParameter:
         return self.p is not None and self.p < ALPHA
 
     def record(self) -> dict[str, Any]:
-        """Returns the entry in `params`."""
+        """Its entry in `params`."""
         of = {"value": self.pin.value, "sd": self.pin.sd, "p": self.p}
         return of | flat({"free": self.free, "now": self.now})
 
@@ -73,7 +73,7 @@ class LawFit:
     S: Sequence[float] = ()
 
     def columns(self) -> dict[str, Any]:
-        """Returns the numbers under the column names of `fits`."""
+        """The numbers under the column names of `fits`."""
         own = {name: getattr(self, name) for name in ("aic", "bic", "n_points", "backtest_error", "status")}
         alpha = by_name(alpha=self.alpha) | {"alpha_stderr": self.alpha.stderr}
         return {"C": self.C.value, "r2": self.r2.value, **alpha, **own}
@@ -81,12 +81,7 @@ class LawFit:
 
 @dataclass(frozen=True)
 class Curvature:
-    """Curvature of the points about a law in k.
-
-    Attributes:
-        residual_autocorrelation: between neighbours in k; None where the residuals do not vary.
-        curvature: half of the second derivative of ln y by ln k; None below 4 ranks.
-    """
+    """Curvature of the points about a law in k: half of the second derivative of ln y by ln k."""
 
     residual_autocorrelation: float | None
     curvature: Estimate | None
@@ -97,19 +92,16 @@ class PowerLaw(LawFit):
     """A fitted power law y = C S^-alpha, or y = E + C S^-alpha; unknown numbers are None.
 
     The 95 % intervals include document sampling and the scatter of the models, the standard error of alpha the scatter
-    alone. r2, aic and bic are of ln y, aic and bic comparable between `ols`, `weighted` and `offset`. The common error
-    of models of one size counts once.
+    alone. aic and bic are of ln y, comparable between `ols`, `weighted` and `offset`. The common error of models of one
+    size counts once.
 
     Attributes:
         sign: of y; None where y has both signs.
-        n_replicates: of the documents.
         n_replicates_left_out: those with a value that has no logarithm.
         interval: errors that the intervals include: "documents and models", "models", or in a law in k "documents" or
             "nested counts".
         limited_by: what to collect more of, "models" or "text".
-        pinned: fixed parameters and priors.
-        given: their values in `regression`; of a prior the most likely one.
-        reasons: every status that holds.
+        given: values of fixed parameters in `regression`; of a prior the most likely one.
     """
 
     method: Method
@@ -165,7 +157,7 @@ class PowerLaw(LawFit):
 
     @property
     def residuals_ln(self) -> list[float]:
-        """Ln y, measured minus fitted."""
+        """Measured minus fitted ln y."""
         return [] if self.regression is None else self.regression.residual_N.tolist()
 
     @property
@@ -235,7 +227,7 @@ class PowerLaw(LawFit):
         return Prediction(S, sign * y, lo, hi, beyond, reasons=reasons)
 
     def record(self) -> dict[str, Any]:
-        """Returns `params` of the row in `fits`, as JSON: what `reproduce` needs, intervals and diagnostics."""
+        """What the row in `fits` has as `params`: what `reproduce` needs, intervals and diagnostics."""
         about, theta_P, regression = self.uncertainty, self.theta_P, self.regression
         record: dict[str, Any] = {
             "method": self.method.value,
@@ -288,16 +280,12 @@ def fit_power_law(
     """Fits y = C * S^(-alpha) by least squares of ln y on ln S, or by another method (`EQUATIONS`).
 
     The fit uses ln y = ln_C_ref - alpha * ln(S / S_ref), S_ref the geometric mean of the sizes, where both parameters
-    are uncorrelated. E and the ends of its interval lie above no y. Sizes may repeat.
+    are uncorrelated. E and the ends of its interval lie above no y.
 
-    `y_replicates` are y under B bootstrap replicates of the same documents for every size, [B, N], or `Replicates` of
-    |y|; fewer than 20 give no interval. `signed` is for y that may be negative at every size; the law then describes
-    |y|. Fixed parameters are for `ols` and `offset`; weights, by which a run scatters 1 / sqrt(weight) times as much,
-    for `ols` without fixed parameters.
-
-    The status is too_few_sizes below 3 different sizes (4 for `offset`), not_positive if a y is not positive and
-    finite, no_trend if all y are equal (alpha is 0), not_known if `weighted` has no replicates, not_converged,
-    sign_change if a signed y has both signs or is 0, at_bound where E is 0.
+    `y_replicates` are y under bootstrap replicates of the same documents for every size, [B, N], or `Replicates` of
+    |y|. `signed` is for y that may be negative at every size; the law then describes |y|. Fixed parameters are for
+    `ols` and `offset`; weights, by which a run scatters 1 / sqrt(weight) times as much, for `ols` alone. Without
+    numbers the status says why.
 
     Raises:
         ValueError: shapes disagree, or sizes are not positive.

@@ -52,10 +52,8 @@ class Regression:
     Attributes:
         theta_P: ln_C_ref, alpha and, for `offset`, E (0 at its bound).
         jacobian_NP: derivatives of ln y; zeros for a parameter at its bound.
-        weight_N: of each squared residual.
         residual_N: ln y, measured minus fitted.
         scale: of Huber's loss, in ln y.
-        at_bound: whether E is 0.
         weighs_variances: whether the weights are one over the variances of the points.
         free_PF: directions in which theta is free; None where every parameter is.
     """
@@ -111,7 +109,7 @@ class Regression:
 
 
 def centred(S_N: Floats) -> tuple[Floats, float]:
-    """Returns ln(S / S_ref), S_ref the geometric mean of the sizes, and ln S_ref."""
+    """The ln(S / S_ref), S_ref the geometric mean of the sizes, and ln S_ref."""
     ln_S_ref = float(np.log(S_N).mean())
     return np.log(S_N) - ln_S_ref, ln_S_ref
 
@@ -222,7 +220,7 @@ def regression_at(
     scale: float | None = None,
     free_PF: Floats | None = None,
 ) -> Regression:
-    """Returns the regression at theta and checks that its gradient vanishes in the free directions."""
+    """The regression at theta and checks that its gradient vanishes in the free directions."""
     residual_N, jacobian_NP = ln_y_N - ln_law(x_N, theta_P), jacobian(x_N, theta_P)
     weight_N = np.ones(len(x_N)) if weight_N is None else weight_N
     J_NF = jacobian_NP if free_PF is None else jacobian_NP @ free_PF
@@ -242,7 +240,7 @@ def is_identified(jacobian_NP: Floats) -> bool:
 
 
 def ln_law(x_N: Floats, theta_P: Floats) -> Floats:
-    """Returns ln y at each size, [..., N], for parameters [..., P]."""
+    """Ln y at each size, [..., N], for parameters [..., P]."""
     ln_power_N = theta_P[..., 0, None] - theta_P[..., 1, None] * x_N
     if theta_P.shape[-1] == 2:
         return np.asarray(ln_power_N)
@@ -251,7 +249,7 @@ def ln_law(x_N: Floats, theta_P: Floats) -> Floats:
 
 
 def jacobian(x_N: Floats, theta_P: Floats) -> Floats:
-    """Returns the derivatives of `ln_law` by the parameters, [..., N, P]."""
+    """The derivatives of `ln_law` by the parameters, [..., N, P]."""
     if theta_P.shape[-1] == 2:
         x_N = np.broadcast_to(x_N, (*theta_P.shape[:-1], len(x_N)))
         return np.stack([np.ones(x_N.shape), -x_N], axis=-1)
@@ -261,7 +259,7 @@ def jacobian(x_N: Floats, theta_P: Floats) -> Floats:
 
 
 def lines(x_N: Floats, ln_y_BN: Floats, weight_BN: Floats | float = 1.0) -> Floats:
-    """Returns ln_C_ref and alpha of (weighted) least squares of each series, [B, 2]; x need not be centred."""
+    """The ln C_ref and alpha of (weighted) least squares of each series, [B, 2]; x need not be centred."""
     w_BN = np.broadcast_to(weight_BN, ln_y_BN.shape)
     mean_x, mean_y = ((w_BN * v).sum(1, keepdims=True) / w_BN.sum(1, keepdims=True) for v in (x_N, ln_y_BN))
     about_BN = x_N - mean_x
@@ -277,7 +275,7 @@ def _median_line(x_N: Floats, ln_y_N: Floats) -> Floats:
 
 
 def _scale(residual_N: Floats) -> float:
-    """Robust standard deviation about a line, from the median absolute residual, corrected by n / (n - 2)."""
+    """Robust standard deviation about a line."""
     n = len(residual_N)
     return float(1.4826 * np.median(np.abs(residual_N)) * np.sqrt(n / (n - 2)))
 
@@ -314,7 +312,7 @@ def _huber_weight(residual_N: Floats, scale: float) -> Floats:
 
 
 def _huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) -> Floats:
-    """Lines under Huber's loss of one scale, [B, 2], by iteratively reweighted least squares from one start."""
+    """Lines under Huber's loss of one scale, [B, 2], by iteratively reweighted least squares."""
     theta_BP = np.tile(start_P, (len(ln_y_BN), 1))
     for _ in range(100):
         before_BP, w_BN = theta_BP, _huber_weight(ln_y_BN - ln_law(x_N, theta_BP), scale)

@@ -21,7 +21,6 @@ class Prediction:
         y: the median under model averaging.
         lo: lower end of the 95 % interval of one model; None where there is none, or it exceeds any float.
         beyond: extrapolation factor.
-        weights: of the averaged forms, with sum 1.
         correlated: weight of scatter that is correlated between neighbouring sizes.
         within: prediction of each form.
         widened: factor of backtests, in ln |y|.
@@ -59,7 +58,7 @@ class Prediction:
         return Estimate(self.y, self.lo, self.hi)
 
     def record(self) -> dict[str, Any]:
-        """Returns the prediction as JSON, with that of each averaged form."""
+        """The prediction as JSON, with that of each averaged form."""
         of: dict[str, Any] = {"S": self.S, "y": self.y, "lo": self.lo, "hi": self.hi, "beyond": self.beyond}
         of |= {} if self.D is None else {"D": self.D}
         if self.weights:
@@ -69,7 +68,7 @@ class Prediction:
 
 
 def extrapolation_factor(S: float, sizes: Sequence[float]) -> float:
-    """Returns the factor by which S lies outside the sizes; 1 within them."""
+    """The factor by which S lies outside the sizes; 1 within them."""
     return max(S / max(sizes), min(sizes) / S, 1.0)
 
 
@@ -84,6 +83,6 @@ class Predictions(NamedTuple):
 
     @classmethod
     def of(cls, each: Sequence[Prediction]) -> "Predictions":
-        """Returns predictions as arrays."""
+        """Predictions as arrays."""
         columns = ([getattr(of, name) for of in each] for name in cls._fields)
         return cls(*(np.array(column, np.float64) for column in columns))

@@ -1,9 +1,8 @@
 """Uncertainty of a fitted law, from its residuals and from bootstrap replicates of the documents.
 
 The scatter of the sizes about the law, minus the part that the documents explain, is the variation of models; the two
-stay separate, so that a law can say which to collect more of. Residuals of models of one size share an effect. A p
-value is the level at which the interval just reaches 0, as an interval over documents and models belongs to no one
-distribution.
+stay separate, so that a law can say which to collect more of. A p value is the level at which the interval just reaches
+0, as an interval over documents and models belongs to no one distribution.
 
 Shapes: N sizes, P parameters, B bootstrap replicates of the documents, G steps along a valley, T tests.
 """
@@ -50,7 +49,6 @@ class Uncertainty:
         spread_PP: covariance for points with variance 1 in ln y (in a weighted fit, times their own variance).
         scatter: standard deviation of the points about the law, in ln y (of their own standard deviations).
         text_scatter: the part of it that the documents explain.
-        dof: of the scatter; not an integer where sizes repeat.
         point: variance of a new point in units of scatter^2; in a weighted fit the mean over the points.
     """
 
@@ -65,13 +63,13 @@ class Uncertainty:
     n_effective: float | None = None
 
     def record(self) -> dict[str, Any]:
-        """Returns the fields as JSON."""
+        """The fields as JSON."""
         return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in vars(self).items()}
 
     def interval(
         self, value: float, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL
     ) -> tuple[float, float]:
-        """Returns the interval at level 1 - p over documents and models of a function of the parameters.
+        """The interval at level 1 - p over documents and models of a function of the parameters.
 
         It is value - bias +- `half_width`, extended to the value if needed: a plug-in quantity such as an entropy is
         biased once in the data and about as much again in each replicate. `new_model` adds the scatter of one model.
@@ -81,7 +79,7 @@ class Uncertainty:
         )
 
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
-        """Returns its half width, with Student's t for the scatter and for the shared noise."""
+        """Its half width, with Student's t for the scatter and for the shared noise."""
         unit, shared = self._unit(gradient_P, new_model), self.shared(gradient_P, new_model)
         return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_effective, p)
 
@@ -90,24 +88,24 @@ class Uncertainty:
         return max(float(gradient_P @ self.spread_PP @ gradient_P), 0.0) + self.point * new_model
 
     def shared(self, gradient_P: Floats, new_model: bool = False) -> float:
-        """Returns the variance over documents that the scatter does not show, as all sizes share it."""
+        """The variance over documents that the scatter does not show, as all sizes share it."""
         text = float(gradient_P @ self.text_PP @ gradient_P)
         return max(text - self.text_scatter**2 * self._unit(gradient_P, new_model), 0.0)
 
     def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
-        """Returns the interval for the same models on other documents."""
+        """The interval for the same models on other documents."""
         shared = self.shared(gradient_P)
         own = max(self.variances(gradient_P)[0] - shared, 0.0)
         half = half_width(shared, own=math.sqrt(own), n_effective=self.n_effective)
         return extended_to(value, around(value - float(gradient_P @ self.bias_P), half))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
-        """Returns the variances over documents and over models."""
+        """The variances over documents and over models."""
         models = max(self.scatter**2 - self.text_scatter**2, 0.0) * float(gradient_P @ self.spread_PP @ gradient_P)
         return float(gradient_P @ self.text_PP @ gradient_P), models
 
     def limit(self, gradient_P: Floats) -> str | None:
-        """Returns what to collect more of, "models" or "text"; None without replicates of the documents."""
+        """What to collect more of, "models" or "text"; None without replicates of the documents."""
         if not self.knows_text:
             return None
         text, models = self.variances(gradient_P)
@@ -115,11 +113,10 @@ class Uncertainty:
 
 
 def uncertainty(regression: Regression, x_N: Floats, replicates: Replicates | None = None) -> Uncertainty:
-    """Returns the variances of a fit from its residuals and, if available, from replicates of the documents.
+    """The variances of a fit from its residuals and, if available, from replicates of the documents.
 
-    The documents explain the mean over replicates of the squares that the change of ln y leaves about its own fit, by
-    degree of freedom. Replicates whose fit does not converge are left out. Weighted points scatter in proportion to
-    their own variances.
+    The documents explain the squares that the change of ln y leaves about its own fit. Replicates whose fit does not
+    converge are left out.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof: float = regression.dof
@@ -202,7 +199,7 @@ def _text(
 
 
 def r2_interval(r2: float, n: int) -> tuple[float, float]:
-    """Returns the 95 % interval of R2, in [0, 1), of a line through n > 2 points, from the noncentral F distribution.
+    """The 95 % interval of R2, in [0, 1), of a line through n > 2 points, from the noncentral F distribution.
 
     Source:
         M. L. Smithson, Educational and Psychological Measurement 61 (2001) 605.
@@ -225,7 +222,7 @@ def _noncentrality(F: float, dof: int, tail: float) -> float:
 
 
 def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats) -> Floats:
-    """Returns 95 % profile intervals of linear functions of theta, [P, 2], for a law with an offset; NaN where open.
+    """95 % profile intervals of linear functions of theta, [P, 2], for a law with an offset; NaN where open.
 
     The gradients are those of alpha, any function, E.
     """
@@ -261,7 +258,7 @@ def _crossing(value_GP: Floats, ss_G: Floats, limit: float) -> Floats:
 def law_estimates(
     regression: Regression, spread: Uncertainty, x_N: Floats, ln_y_N: Floats, ln_S_ref: float, has_interval: bool
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """Returns C, alpha and E of a law, with their 95 % intervals."""
+    """C, alpha and E of a law, with their 95 % intervals."""
     of_3P = np.array([[0.0, 1.0, 0.0], [1.0, ln_S_ref, 0.0], [0.0, 0.0, 1.0]])  # alpha, ln C at S = 1, E
     P, free_PF, ends_32 = len(regression.theta_P), regression.free_PF, np.full((3, 2), math.nan)
     value_3 = of_3P[:, :P] @ regression.theta_P
@@ -285,7 +282,7 @@ def law_estimates(
 
 
 def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
-    """Returns R2 (with ends for a line, if `shows`), AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty."""
+    """R2 (with ends for a line, if `shows`), AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty."""
     n = len(ln_y_N)
     w_N = regression.weight_N if regression.weighs_variances else np.ones(n)
     ss_residual = float(w_N @ regression.residual_N**2)
@@ -299,7 +296,7 @@ def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Es
 
 
 def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
-    """Returns the two-sided p value of a function of the parameters being 0; values below 1e-100 are 0."""
+    """The two-sided p value of a function of the parameters being 0; values below 1e-100 are 0."""
     distance = abs(value - float(gradient_P @ about.bias_P))
 
     def left(ln_p: float) -> float:

@@ -20,7 +20,7 @@ _QUANTILE: Final = 1.2815515655446004
 
 
 def error_in_sd(predicted: Estimate, measured: float) -> float | None:
-    """Returns the error in standard deviations of ln |y|, by the interval on the side of the measured value."""
+    """The error in standard deviations of ln |y|, by the interval on the side of the measured value."""
     values = (predicted.value, predicted.lo, predicted.hi, measured)
     if any(value is None or value == 0 or not math.isfinite(value) for value in values):
         return None
@@ -31,7 +31,7 @@ def error_in_sd(predicted: Estimate, measured: float) -> float | None:
 
 
 def widening_factor(backtests: Iterable[tuple[float, Sequence[float]]]) -> float:
-    """Returns the factor, at least 1, that widens intervals in ln y.
+    """The factor, at least 1, that widens intervals in ln y.
 
     Each backtest is the share of the data that it was fitted to, with its errors in standard deviations.
     """
@@ -45,7 +45,7 @@ def widening_factor(backtests: Iterable[tuple[float, Sequence[float]]]) -> float
 
 
 def widen(y: Estimate, factor: float) -> Estimate:
-    """Returns the estimate with an interval that is `factor` times as wide in ln |y|."""
+    """The estimate with an interval that is `factor` times as wide in ln |y|."""
     if factor == 1 or y.value is None or y.ends is None or y.value * y.ends[0] <= 0:
         return y
     with np.errstate(over="ignore"):  # an end beyond any float is infinite

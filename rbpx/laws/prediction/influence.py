@@ -24,7 +24,7 @@ def most_influential(
     now: Sequence[float],
     given: Sequence[FixedValues] = (),
 ) -> list[Influence | None]:
-    """Returns the largest move of the averaged prediction `now` at each target when one run is left out.
+    """The largest move of the averaged prediction `now` at each target when one run is left out.
 
     There are three different sizes or more; y has one sign.
     """
@@ -48,7 +48,7 @@ class Deviation:
 
 
 def farthest_run(S: Sequence[float], y: Sequence[float]) -> Deviation | None:
-    """Returns the run that lies farthest, in standard deviations, from the prediction of the others."""
+    """The run that lies farthest, in standard deviations, from the prediction of the others."""
     farthest: Deviation | None = None
     for at, (size, value) in enumerate(zip(S, y, strict=True)):
         rest = [*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]]

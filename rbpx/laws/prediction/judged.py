@@ -64,7 +64,7 @@ def fit_judged(
 
 
 def positive_replicates(replicates: Replicates | None) -> Replicates | None:
-    """Returns the replicates of |y|, of which some may have the other sign."""
+    """The replicates of |y|, of which some may have the other sign."""
     if replicates is None or not replicates.n_left_out:
         return replicates
     return Replicates.of(np.abs(replicates.y_BN), replicates.n_effective)
@@ -121,7 +121,7 @@ class Odds:
 
     @classmethod
     def of(cls, y: Floats, bounds: tuple[float, float]) -> "Odds":
-        """Returns the odds of values in order of size.
+        """The odds of values in order of size.
 
         Raises:
             ValueError: a value is not between the bounds.
@@ -133,11 +133,11 @@ class Odds:
         return cls(lo, hi) if y[-1] >= y[0] else cls(hi, lo)
 
     def of_y(self, y: Floats) -> Floats:
-        """Returns the odds of values."""
+        """The odds of values."""
         return np.asarray((self.far - y) / (y - self.near))
 
     def back(self, of: Prediction) -> Prediction:
-        """Returns the value of a prediction of odds."""
+        """The value of a prediction of odds."""
         y, *ends = ((self.far + self.near * z) / (1 + z) for z in (of.y, *(of.estimate.ends or ())))
         lo, hi = sorted(ends) if ends else (None, None)
         return replace(of, y=y, lo=lo, hi=hi, within={})

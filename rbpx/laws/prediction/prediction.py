@@ -25,7 +25,7 @@ from rbpx.laws.priors import FixedValues
 
 
 def predictions_along(fit: PowerLaw, n: int) -> list[Prediction]:
-    """Returns predictions at n sizes, evenly spaced in ln S."""
+    """Predictions at n sizes, evenly spaced in ln S."""
     return [fit.predict(float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 
 
@@ -34,7 +34,6 @@ class Score:
     """Errors of one forecast.
 
     Attributes:
-        error: (predicted - measured) / measured.
         in_sd: (ln measured - ln predicted) over the width of the interval / (2 * 1.96).
         interval_score: width in ln y, plus 2 / 0.05 times the distance of the measured value from the interval.
     """
@@ -68,7 +67,7 @@ def score(y: float, lo: float, hi: float, measured: float) -> Score | None:
 
 
 def coverage(inside: Sequence[bool], models: Sequence[Hashable]) -> Estimate:
-    """Returns the share of intervals that held, with its interval; each model counts once."""
+    """The share of intervals that held, with its interval; each model counts once."""
     if not inside:
         return Estimate()
     n = len(set(models))
@@ -81,7 +80,7 @@ MIN_SIZES: Final = 3
 
 
 def tails_of(p: float) -> tuple[float, float, float]:
-    """Returns the probabilities below the median and below both ends of an interval at level 1 - p."""
+    """The probabilities below the median and below both ends of an interval at level 1 - p."""
     return 0.5, p / 2, 1 - p / 2
 
 
@@ -185,7 +184,6 @@ def find_crossings(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[
 
 
 def _passed(below_T: Floats) -> list[int]:
-    """Indices where the probability below a level first passes the median and lower tail, and last the upper one."""
     middle, lower, upper = TAILS
     firsts = [int(np.argmax(np.append(below_T >= tail, True))) for tail in (middle, lower)]
     return [*firsts, len(below_T) - int(np.argmax(np.append(below_T[::-1] < upper, True)))]

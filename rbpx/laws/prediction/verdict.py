@@ -34,7 +34,7 @@ NEGLIGIBLE: Final = 0.05  # of the smallest y; a smaller offset changes no predi
 
 
 class SupportedForm(StrEnum):
-    """The form that the data support; `either` means that they do not distinguish them."""
+    """The form that the data support; `either` where they do not distinguish them."""
 
     power = "power"
     offset = "offset"
@@ -115,7 +115,7 @@ def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Seq
 def backtest_averaged(
     S: Sequence[float], y: Sequence[float], given: Sequence[FixedValues] = ()
 ) -> tuple[Backtest, ...]:
-    """Returns the backtests of model averaging; none where the y have no law."""
+    """The backtests of model averaging; none where the y have no law."""
     whole = _whole_sizes(S)
     return _compared({m: average_forms(S[:m], y[:m], S[m:], given, each_form=False) or () for m in whole}, y)
 
@@ -157,7 +157,7 @@ def judge(
     y_replicates: Replicates | None = None,
     tokens: Sequence[float | None] | None = None,
 ) -> tuple[Status, ...]:
-    """Returns every status that holds for a fitted law, including its own.
+    """Every status that holds for a fitted law, including its own.
 
     Backtests are of the same law by the same method, replicates of |y|.
     """
@@ -174,7 +174,7 @@ def judge(
 def judge_averaged(
     reasons: Iterable[Status], answer: Prediction, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
 ) -> tuple[Status, ...]:
-    """Returns every status of an averaged prediction, and the `REMARKS`.
+    """Every status of an averaged prediction, and the `REMARKS`.
 
     `reasons` are statuses of the power law through the same points, whose sizes increase.
     """
@@ -193,7 +193,6 @@ def judge_averaged(
 
 
 def _turns(S: Sequence[float], y: Sequence[float]) -> bool:
-    """Whether the parabola of ln y in ln S through the points turns round between them."""
     slope = np.polyder(np.polyfit(np.log(S), np.log(np.abs(y)), 2))
     return bool(np.prod(np.polyval(slope, np.log([S[0], S[-1]]))) < 0)
 
@@ -202,7 +201,7 @@ _HELD: Final = 0.8  # share of the intervals of backtests that must hold, or pre
 
 
 def judge_alone(reasons: Iterable[Status], held: Iterable[bool | None]) -> tuple[Status, ...]:
-    """Returns every status of a prediction by one form: its `reasons`, and what its own backtests say.
+    """Every status of a prediction by one form: its `reasons`, and what its own backtests say.
 
     `held` says of each whether its interval held; where there are none it is barely_determined.
     """
@@ -218,7 +217,7 @@ def too_few_hold(held: Iterable[bool | None]) -> bool:
 
 
 def widening_of(tests: Sequence[Backtest], n_models: int) -> float:
-    """Returns the factor by which backtests widen intervals; 1 where at least four fifths of their intervals hold.
+    """The factor by which backtests widen intervals; 1 where at least four fifths of their intervals hold.
 
     Backtests from one number of models count as one, in proportion to the models beyond two.
     """
@@ -278,13 +277,11 @@ def _about(fit: PowerLaw) -> tuple[Floats, Floats]:
 
 
 def _last(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Backtest]:
-    """Backtests of the largest size from all smaller ones."""
     n_smaller = sum(size < S[-1] for size in S)
     return [test for test in backtests if test.n_fitted == n_smaller]
 
 
 def _of_last(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
-    """backtest_failed where the largest size (the mean of its models) is predicted badly."""
     last = _last(S, backtests)
     if not last:
         return []
@@ -296,7 +293,7 @@ def _of_last(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtes
 
 
 def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
-    """Returns intervals_missed where the interval of the largest size misses half of its models or more.
+    """`intervals_missed` where the interval of the largest size misses half of its models or more.
 
     It is at that size's share of the level; in ln y its ends are proportional to quantiles of Student's t.
     """
@@ -310,7 +307,7 @@ def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> li
 
 
 def trend_warnings(alpha: Estimate) -> list[Status]:
-    """Returns no_trend where the interval contains 0, barely_determined where it is at least as wide as alpha."""
+    """`no_trend` where the interval contains 0, `barely_determined` where it is at least as wide as alpha."""
     if alpha.value is None or alpha.ends is None:
         return []
     warnings = [Status.no_trend] if alpha.holds(0.0) else []
@@ -318,5 +315,5 @@ def trend_warnings(alpha: Estimate) -> list[Status]:
 
 
 def with_reasons(fit: PowerLaw, reasons: Sequence[Status | None]) -> PowerLaw:
-    """Returns the fit with these reasons and the first of them as its status."""
+    """The fit with these reasons and the first of them as its status."""
     return replace(fit, status=first_of(reasons), reasons=in_order(reasons))

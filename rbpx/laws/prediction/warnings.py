@@ -25,7 +25,7 @@ _TIMES_OFF: Final = 2.0  # times the largest residual of the smaller runs
 
 
 def departure_from_forms(S: Sequence[float], y: Sequence[float]) -> Departure | None:
-    """Returns the departure if departures are three times as likely as all forms together.
+    """The departure if departures are three times as likely as all forms together.
 
     Sizes increase and may repeat; values have one sign.
     """
@@ -39,7 +39,7 @@ def departure_from_forms(S: Sequence[float], y: Sequence[float]) -> Departure | 
 
 
 def n_largest_off(S: Sequence[float], y: Sequence[float]) -> int:
-    """Returns how many of the largest sizes deviate, one or two, if any do."""
+    """How many of the largest sizes deviate, one or two, if any do."""
     ends = [each for each in departures(np.log(np.unique(S))) if each.kind is Departure.end]
     weights = [weight for departs, weight in _scatter_weights(S, y) if departs is Departure.end]
     of_two = [weight for each, weight in zip(ends, weights, strict=True) if each.R_NN[-2, -2] > 1]
@@ -47,7 +47,7 @@ def n_largest_off(S: Sequence[float], y: Sequence[float]) -> int:
 
 
 def n_smaller(S: Sequence[float], n: int) -> int:
-    """Returns how many models are smaller than the n largest sizes."""
+    """How many models are smaller than the n largest sizes."""
     least = sorted(set(S))[-n]
     return sum(size < least for size in S)
 
@@ -74,7 +74,7 @@ def vary_apart(S: Sequence[float], tokens: Sequence[float | None] | None) -> boo
 
 
 def n_unexpected_tokens(S: Sequence[float], tokens: Sequence[float | None] | None) -> int:
-    """Returns how many of the largest sizes, one or two, saw more tokens than extrapolated, negative if fewer; else 0.
+    """How many of the largest sizes, one or two, saw more tokens than extrapolated, negative if fewer; else 0.
 
     They differ if below nine tenths or above ten ninths of a line of ln D on ln S through smaller sizes, and farther
     off than twice any of these.

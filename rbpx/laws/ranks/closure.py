@@ -101,7 +101,6 @@ def _design(x_N: Floats, n_coefficients: int) -> Floats:
 def _climb(
     form: RankForm, nodes: RankNodes, X_NM: Floats, seen_NQ: Floats, start_MP: Floats
 ) -> tuple[Floats, float, bool]:
-    """The maximum, its log-likelihood, and whether the search converged."""
     occurs_NQ, n_N = seen_NQ != 0, seen_NQ.sum(axis=1)
     unit_M = np.sqrt((X_NM**2).mean(axis=0))  # scales the steps of all coefficients alike
 

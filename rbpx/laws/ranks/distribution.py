@@ -93,13 +93,11 @@ def fit_distributions(names: Sequence[str], rank: ArrayLike, n_tokens: ArrayLike
     """Fits families of `DISTRIBUTIONS` over all ranks 1..V by maximum likelihood.
 
     Maximises sum_x n_x ln p_x, p_x = w_x / sum_{y<=V} w_y, by Newton's method from each start of the family. Sums run
-    over the nodes, or over all ranks where the nodes do not reproduce the likelihood to rounding. Families that are
-    linear in their parameters are concave, so the maximum is unique.
+    over the nodes, or over all ranks where the nodes do not reproduce the likelihood to rounding.
 
     If the best parameter lies beyond the edge of its family (gamma <= 0, where no lognormal fits, a rate <= 0 or a q >=
     1), it is fixed at the edge and the others are fitted again: at_bound, and params hold the free maximum as
-    ..._unconstrained. at_bound without numbers: the search left the family. not_converged: no start led to a maximum.
-    too_few_tokens: fewer different ranks than 3 or than parameters and one more. not_known: a rank is a half.
+    ..._unconstrained. at_bound without numbers: the search left the family. not_known: a rank is a half.
 
     Raises:
         ValueError: if a name is unknown, shapes disagree, a rank is below 1 or above V, or a count is negative.
@@ -151,7 +149,7 @@ def _without_numbers(family: Family, given: Params, status: Status) -> RankFit:
 
 
 def _search(family: Family, seen: RankCounts) -> tuple[Floats | None, Status, Params, list[Floats]]:
-    """The best maximum inside the family: theta or None, its status, the free maximum, and where the searches ended."""
+    """The best maximum inside the family, its status, the free maximum, and where the searches ended."""
 
     def climb(start: Floats, fixed: int | None = None) -> tuple[Floats, bool]:
         return maximise(lambda theta: likelihood(family, theta, seen), start, family.holds, fixed)

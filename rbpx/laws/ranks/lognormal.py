@@ -87,9 +87,8 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
     Maximises sum_x n_x ln P(R = x | R >= 2), P = [Phi((ln(x+1/2) - mu)/sigma) - Phi((ln(x-1/2) - mu)/sigma)] / [1 -
     Phi((ln 1.5 - mu)/sigma)]. As a ratio of two integrals of exp((1-beta) t - gamma t^2) over t = ln x this is an
     exponential family observed in cells: every log-probability, score and Hessian is a log-integral, a mean and a
-    covariance, by Gauss-Legendre quadrature to rounding. The boundary gamma = 0 (a power law) is solved first; if the
-    likelihood does not rise from it into gamma > 0, that is the fit: at_bound, mu and sigma None. too_few_tokens: fewer
-    than 3 different ranks from 2 up; not_known: a rank is a half.
+    covariance, by Gauss-Legendre quadrature to rounding. Where the likelihood does not rise from gamma = 0 (a power
+    law) into gamma > 0, that is the fit: at_bound, mu and sigma None.
 
     Raises:
         ValueError: if shapes disagree, a rank is below 1 or a count is negative.
@@ -191,7 +190,7 @@ def _cells(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats]:
 
 
 def _tail(theta: Floats) -> _Moments:
-    """Moments over t from ln 1.5 to infinity; needs gamma > 0, or gamma = 0 and beta > 1."""
+    """Moments over t from ln 1.5 on; needs gamma > 0, or gamma = 0 and beta > 1."""
     slope, gamma = 1 - theta[0] - 2 * theta[1] * _T_FLOOR, theta[1]
     # With s = t - ln 1.5 the exponent is slope s - gamma s^2; the quadrature covers where it is within 50 of its top.
     top_s = slope / (2 * gamma) if slope > 0 else 0.0
@@ -216,7 +215,6 @@ def _moments(t_XQ: Floats, ln_weight_XQ: Floats) -> _Moments:
 
 
 def _cdf_paper(x_R: Floats, theta: Floats) -> Floats:
-    """Pr(R <= x | R >= 2)."""
     t_R, (beta, gamma) = np.log(x_R + 0.5), theta
     if gamma == 0:
         return np.asarray(-np.expm1((1 - beta) * (t_R - _T_FLOOR)))

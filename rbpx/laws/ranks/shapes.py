@@ -69,7 +69,6 @@ def _of_family(family: Exponential) -> RankForm:
 
 
 def _geometric_and_power(theta: Floats, nodes: RankNodes) -> Shares:
-    """Easy tokens, of geometric ranks, and hard ones, of a power law that is cut off."""
     odds, ln_fall, beta, ln_rate = np.moveaxis(theta, -1, 0)[..., None]
     easy_Q = -np.exp(ln_fall) * (nodes.x_Q - 1)
     hard_Q = -beta * nodes.ln_x_Q - np.exp(ln_rate) * nodes.x_Q / nodes.V

@@ -107,7 +107,6 @@ def departure(run: Training, law: ScheduleLaw) -> tuple[tuple[int, ...], int | N
 
 
 def _taught_by(run: Training, finished: Sequence[Training]) -> list[Training]:
-    """The finished runs of its size, else of the nearest one."""
     sizes = {of.S for of in finished}
     if not sizes:
         return []
@@ -159,7 +158,7 @@ def _square(run: Training, finished: Sequence[Training], end: float) -> float:
 
 
 def _apart(run: Training, other: Training) -> float:
-    """How far apart two plans are: the largest difference of ln progress or of annealing on the way."""
+    """The largest difference of ln progress or of annealing on the way."""
     peak = max(run.peak, other.peak)
     (x_P, a_P), (x2_P, a2_P) = (
         of.clocks(peak, np.ceil(np.linspace(0.1, 1, 10) * len(of.rate_T))) for of in (run, other)

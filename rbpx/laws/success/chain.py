@@ -117,7 +117,6 @@ def _weights(ln_J: Floats, power: float = 1.0) -> Floats:
 
 
 def _count(ln_J: Floats, power: float = 1.0) -> float:
-    """Effective sample size of weighted draws."""
     return float(1 / (_weights(ln_J, power) ** 2).sum())
 
 
@@ -130,7 +129,6 @@ def _tempered(ln_J: Floats) -> Floats:
 
 
 def _proposal(u_JP: Floats, weight_J: Floats) -> tuple[Floats, Floats]:
-    """Mean of the draws and a root of their widened covariance."""
     mean_P = weight_J @ u_JP
     about_JP = u_JP - mean_P
     covariance_PP = _WIDER * (weight_J[:, None] * about_JP).T @ about_JP

@@ -55,13 +55,11 @@ class AveragedPrediction:
     Attributes:
         y: median; None where no form could be fitted, or off the line of collinear runs.
         weights: of the forms; empty where a law in one axis predicts.
-        within: prediction of each form.
         widened: factor of backtests, in ln y.
         mixture: widened distribution of ln y.
         axis: "S" or "D" of a law in one axis.
         away: factor off the line of collinear runs, or off the compute of their only budget.
         beyond: factor outside the runs in S or D, or above them in compute.
-        reasons: of the prediction itself.
     """
 
     y: Estimate = NO_ESTIMATE
@@ -86,12 +84,12 @@ class AveragedPrediction:
 
     @property
     def lo(self) -> float | None:
-        """The lower end of its interval."""
+        """Its lower end."""
         return self.y.lo
 
     @property
     def hi(self) -> float | None:
-        """The upper end of its interval."""
+        """Its upper end."""
         return self.y.hi
 
 
@@ -153,7 +151,6 @@ def backtest_budgets(
 
 
 def _cuts(runs: Runs) -> list[tuple[float, NDArray[np.bool_], NDArray[np.bool_]]]:
-    """For each budget and gap, the points to fit and those to predict."""
     if len(runs.S_N) == 0:
         return []
     ln_C_N = np.log(runs.along(Axis.C))
@@ -179,8 +176,7 @@ def predict_averaged(
 
     At least one form is fitted, without replicates of the documents. Backtests with the nearest gap widen the
     intervals, of level 1 - p. U are the unique tokens (None: all). The status is beyond more than 10 times outside the
-    runs in S, D or epochs, or 30 times above their compute; intervals_missed where fewer than four fifths of the
-    backtests hold, widened alike.
+    runs in S, D or epochs, or 30 times above their compute.
     """
     runs, missed = fits[0].runs, list[Status]()
     if too_few_hold(test.is_inside for of in widened_tests(budgets) for test in of.held_out):

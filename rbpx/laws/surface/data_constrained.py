@@ -128,7 +128,7 @@ class DataConstrained(Chinchilla):
 
 
 def _non_negative(falling_BN: Floats, y_N: Floats) -> Floats:
-    """B and E >= 0, [B, 2]: `non_negative` for thousands of terms at once."""
+    """`non_negative` for thousands of terms at once."""
     terms_B2N = np.stack([falling_BN / y_N, np.broadcast_to(1 / y_N, falling_BN.shape)], axis=1)
     square_B2, sum_B2 = (terms_B2N**2).sum(axis=2), terms_B2N.sum(axis=2)
     mixed_B1 = terms_B2N.prod(axis=1).sum(axis=1, keepdims=True)

@@ -147,10 +147,8 @@ def fit_surface(
     runs and, with `y_BN`, of the documents. Without `collinear` a collinear design, which determines no form, has no
     fit, except that of one budget.
 
-    Without numbers the status is not_positive (a y is not positive and finite), too_few_sizes (no more points than
-    constants), no_trend (all y are equal) or not_converged. With numbers: collinear_design (`Design`), at_bound,
-    barely_determined (a constant has no value, or the interval of an exponent, R_D or R_N is unbounded, or wider than
-    the constant).
+    Without numbers the status says why. With numbers: collinear_design (`Design`), at_bound, barely_determined (a
+    constant has no value, or the interval of an exponent, R_D or R_N is unbounded, or wider than the constant).
 
     Raises:
         ValueError: delta is not positive.
@@ -172,7 +170,6 @@ def fit_surface(
 
 
 def _without_numbers(fit: Surface, n_free: int, collinear: bool) -> Status | None:
-    """Why a form cannot be fitted, as far as the points tell before a search."""
     y_N, design = fit.runs.y_N, fit.design
     on_a_line = design is not None and design.is_collinear and not design.is_budget
     if not np.all((y_N > 0) & np.isfinite(y_N)):
@@ -188,7 +185,6 @@ def _without_numbers(fit: Surface, n_free: int, collinear: bool) -> Status | Non
 def _with_numbers(
     fit: Surface, fixed_P: NDArray[np.bool_], given: Mapping[str, float], n_replicates: int, seed: int
 ) -> Surface | None:
-    """The fit from many starts, and that of each replicate; None where the search does not converge."""
     runs, kind, N = fit.runs, FORMS[fit.form], fit.n_points
     y_ref = float(np.exp(np.log(runs.y_N).mean()))
     unit = 1.0 if fit.objective_name is Objective.log_huber else y_ref
@@ -218,7 +214,6 @@ def _with_numbers(
 
 
 def _judged(fit: Surface, surface: SurfaceParameters, given: Mapping[str, float]) -> Surface:
-    """Adds the constants, which of them the points do not determine, and the statuses that follow."""
     kind, equation, x, theta_P, runs = FORMS[fit.form], surface.form, surface.x, surface.theta_P, fit.runs
     unidentified = tuple(name for name in equation.unidentified(x, theta_P) if name not in given)
     loose = [name for name in kind.names if name not in (*unidentified, *given)]

@@ -54,7 +54,6 @@ class JudgedSurface(Surface):
 
     @cached_property
     def _over_forms(self) -> tuple[list[Surface], Sequence[BudgetTest]]:
-        """The fit of each form without replicates, and the backtests of their average."""
         how: dict[str, Any] = {"objective": self.objective_name, "delta": self.delta}
         forms = forms_to_mix(self.runs, self.given)
         fits = [fit_surface_with_priors(self.runs, form, self.given, 0, is_tested=False, **how) for form in forms]

@@ -96,10 +96,7 @@ class Loss:
 def loss(
     objective: Objective, delta: float, ln_fit_BN: Floats, ln_y_BN: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """The loss of each point, its first and second derivatives by ln y_fit, and the curvature of a parabola.
-
-    The parabola touches the loss and lies above it.
-    """
+    """The loss of each point, its first two derivatives by ln y_fit, and the curvature of a parabola above it."""
     if objective is Objective.log_huber:
         value_BN, first_BN, second_BN, above_BN = _huber(ln_fit_BN - ln_y_BN, delta)
     else:
@@ -138,7 +135,6 @@ def ln_likelihood(objective: Objective, delta: float, total: float, n: int) -> f
 
 
 def _ln_Z(objective: Objective, delta: float, ln_scale: float) -> float:
-    """Logarithm of the integral of exp(-loss / scale) over all residuals."""
     scale = math.exp(ln_scale)
     if objective is Objective.least_squares:
         return math.log(math.pi * scale) / 2

@@ -122,7 +122,7 @@ def next_runs(
 def _plan(
     V_PP: Floats, T: int, noise: float, S_M: Floats, D_M: Floats, left: float, name: str, most: int, each: float
 ) -> RunPlan:
-    """Chooses runs one by one until none informs; T targets come first in the covariance V_PP."""
+    """Chooses runs one by one until none informs; T targets come first in V_PP."""
     C_M, runs = 6 * S_M * D_M, list[dict[str, float]]()
     while True:
         before = float(np.trace(V_PP[:T, :T]))

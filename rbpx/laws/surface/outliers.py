@@ -65,11 +65,7 @@ class Outlier:
 class CommonShift:
     """The largest runs, which deviate together from the prediction of the others.
 
-    Attributes:
-        runs: their numbers in `Runs.group_N`.
-        share: geometric mean of y over its predicted median, minus 1.
-        in_sd: distance in standard deviations of the predicted mean.
-        p: probability that a clean set of runs has a set this far off.
+    The numbers are as in `Outlier`, of the mean of these runs.
     """
 
     runs: tuple[int, ...]
@@ -132,7 +128,6 @@ def common_shift(runs: Runs) -> CommonShift | None:
 
 
 def _largest_sets(runs: Runs) -> list[NDArray[np.bool_]]:
-    """Candidate sets of largest runs, masks [G], whose removal leaves a design that is not collinear."""
     G, sets = runs.n_groups, list[NDArray[np.bool_]]()
     ln_C_G, ln_S_G = (np.full(G, -np.inf) for _ in range(2))
     for ln_G, axis in ((ln_C_G, Axis.C), (ln_S_G, Axis.S)):
