@@ -1,6 +1,6 @@
 """CPU kernel: one pass over a tile of logits updates the counts, sums and target logits of its rows.
 
-numba compiles the loops on first use and caches them next to this file (or in NUMBA_CACHE_DIR).
+numba caches the loops next to this file (or in NUMBA_CACHE_DIR).
 
 Shapes: n positions, v entries of the vocabulary in a tile.
 """
@@ -25,8 +25,7 @@ _SPREAD = f32(60.0)  # logits may exceed the shift of their exponentials by so m
 def exponential(x: Any) -> Any:
     """exp(x) within a unit in the last place: 2^k by its exponent bits, the rest by a polynomial.
 
-    Coefficients: S. L. Moshier, Cephes Mathematical Library, expf. Below -87 it stays at exp(-87) = 1.6e-38, above 88
-    at exp(88) = 1.7e38.
+    Coefficients: S. L. Moshier, Cephes Mathematical Library, expf. It is clipped to x from -87 to 88.
     """
     x = min(max(x, f32(-87.0)), f32(88.0))
     k = np.rint(x * f32(1.44269504))
@@ -69,7 +68,6 @@ def _counts(z_v: Any, low: Any, high: Any) -> Any:
 
 @njit(forceinline=True, fastmath={"reassoc", "nsz", "contract"})
 def _sum_of_exponentials(z_v: Any, top: Any) -> Any:
-    """The sum of exp(z - top), in any order."""
     total = f32(0.0)
     for v in range(z_v.shape[0]):
         total += exponential(z_v[v] - top)
@@ -84,18 +82,18 @@ def add_tile(
     """Add a tile to the counts of its rows, in place.
 
     Args:
-        tile_nv: float32 [n, v], logits of the entries from `start` on.
+        tile_nv: float32, logits of the entries from `start` on.
         start: the vocabulary entry of the tile's first column.
-        target_n: int64 [n], the targets' entries.
-        low_n: float32 [n], lower bound of the target's logit.
-        high_n: float32 [n], upper bound.
-        above_n: int64 [n], entries greater than `high_n`.
-        near_nK: float32 [n, K], the first K logits within the bounds.
-        n_near_n: int64 [n], number of logits within the bounds.
-        own_n: float32 [n], the target's logit, once its tile has been added.
-        top_n: float32 [n], a logit that none so far exceeds by more than `_SPREAD`; -inf before the first tile.
-        sum_n: float64 [n], sum of exp(z - top).
-        finite_n: bool [n], false once a NaN or infinity was met; such a row is not counted any further.
+        target_n: the targets' entries.
+        low_n: lower bound of the target's logit.
+        high_n: upper bound.
+        above_n: entries greater than `high_n`.
+        near_nK: the first K logits within the bounds.
+        n_near_n: number of logits within the bounds.
+        own_n: the target's logit, once its tile has been added.
+        top_n: a logit that none so far exceeds by more than `_SPREAD`; -inf before the first tile.
+        sum_n: float64, sum of exp(z - top).
+        finite_n: false once a NaN or infinity was met; such a row is not counted any further.
     """
     width = tile_nv.shape[1]
     for i in range(tile_nv.shape[0]):
@@ -123,11 +121,7 @@ def add_tile(
 
 
 class TileCounter:
-    """Counts of n rows over the tiles added so far.
-
-    Attributes:
-        finite_n: bool [n], whether all logits were finite.
-    """
+    """Counts of n rows over the tiles added so far."""
 
     def __init__(
         self, target_n: npt.NDArray[np.int64], low_n: npt.NDArray[np.float32], high_n: npt.NDArray[np.float32]
@@ -150,21 +144,21 @@ class TileCounter:
 
     @property
     def exact_n(self) -> npt.NDArray[np.bool_]:
-        """Bool [n]: the counts are exact: the target's logit is within its bounds, and all logits there were kept."""
+        """Whether the counts are exact: the target's logit is within its bounds, and all logits there were kept."""
         _, low_n, high_n = self._targets
         return (low_n <= self._own_n) & (self._own_n <= high_n) & (self._n_near_n <= NEAR_KEPT)
 
     @property
     def greater_n(self) -> npt.NDArray[np.int32]:
-        """Int32 [n], entries whose logit exceeds the target's; valid where `exact_n`."""
+        """Entries whose logit exceeds the target's; valid where `exact_n`."""
         return np.asarray(self._above_n + (self._near_nK > self._own_n[:, None]).sum(1), np.int32)
 
     @property
     def ties_n(self) -> npt.NDArray[np.int32]:
-        """Int32 [n], other entries whose logit equals the target's; valid where `exact_n`."""
+        """Other entries whose logit equals the target's; valid where `exact_n`."""
         return np.asarray((self._near_nK == self._own_n[:, None]).sum(1) - 1, np.int32)
 
     @property
     def logprob_n(self) -> npt.NDArray[np.float32]:
-        """Float32 [n], ln of the probability of the target, in nats."""
+        """Ln of the probability of the target, in nats."""
         return (self._own_n.astype(np.float64) - self._top_n - np.log(self._sum_n)).astype(np.float32)

@@ -1,8 +1,8 @@
 """CPU kernel: the product of states with a tile of the head's matrix, in AVX-512 instructions.
 
 Products of bfloat16 numbers are exact and added in float32, as the definition of a rank requires, at twice the speed of
-float32 where the processor has such an instruction. The innermost loop forms `ROWS` x `COLUMNS` logits, which fill the
-registers, and reads weights stored in its order.
+float32. The innermost loop forms `ROWS` x `COLUMNS` logits, which fill the registers, and reads weights stored in its
+order.
 
 Shapes: n positions, v entries of the vocabulary in a tile, D hidden width, K words of 32 bits of a state: D float32 or
 D / 2 pairs of bfloat16; P panels of `COLUMNS` entries.
@@ -44,8 +44,8 @@ def whole_blocks(hidden_nD: Tensor) -> Tensor:
 def tile_product(weight_vD: Tensor, bias_v: Tensor | None, dtype: torch.dtype) -> Callable[[Tensor, Tensor], Tensor]:
     """Reorder the weights of a tile (on the CPU) once; return a function from (states, buffer) to float32 logits.
 
-    The states [n, D] are `whole_blocks` of `dtype` (see `best_dtype`); the buffer has room for n x v logits, v rounded
-    up to a multiple of `COLUMNS`. The logits [n, v] may lie in it, so they last until its next use.
+    The states [n, D] are `whole_blocks` of `best_dtype`; the buffer has room for n x v logits, v rounded up to a
+    multiple of `COLUMNS`. The logits [n, v] may lie in it, so they last until its next use.
     """
     if not HAS_AVX512:
         wide_vD = weight_vD.float()
@@ -99,11 +99,8 @@ def _block_kernel(add: Any, word: Any) -> Any:
     """An intrinsic that writes a block of logits: `ROWS` rows of four vectors.
 
     Its arguments are addresses: of the states, a panel of weights, the initial sums and the output, each but the panel
-    followed by its row stride in bytes; then the number of words to add.
-
-    Args:
-        add: (builder, sums, a state's word in all lanes, the columns' words) -> the sums plus their products.
-        word: the type of a word of 32 bits.
+    followed by its row stride in bytes; then the number of words to add. `add` maps (builder, sums, a state's word in
+    all lanes, the columns' words) to the sums plus their products; `word` is a type of 32 bits.
     """
     words, block = ir.VectorType(word, 16), [(row, c) for row in range(ROWS) for c in range(COLUMNS // 16)]
 

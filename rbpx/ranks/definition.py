@@ -46,9 +46,9 @@ class TokenRanks:
     """The measurement at N positions, from which the rank (pessimistic, optimistic, mid) is derived when queried.
 
     Attributes:
-        greater: int32 [N], entries whose logit exceeds the target's.
-        ties: int32 [N], other entries whose logit equals it.
-        logprob: float32 [N], of the target, in nats.
+        greater: entries whose logit exceeds the target's.
+        ties: other entries whose logit equals it.
+        logprob: of the target, in nats.
     """
 
     greater: npt.NDArray[np.int32]
@@ -57,11 +57,7 @@ class TokenRanks:
 
 
 class NonFiniteLogits(ValueError):
-    """Logits with NaN or an infinity. Comparisons with NaN are false, so such a row would count as rank 1.
-
-    Attributes:
-        row: index of the first such position.
-    """
+    """Logits with NaN or an infinity at position `row`. Comparisons with NaN are false, so it would count as rank 1."""
 
     def __init__(self, row: int) -> None:
         """Report the position."""
@@ -75,13 +71,9 @@ def rank_logits(logits_NV: Tensor, targets_N: Tensor) -> TokenRanks:
     greater = #{v: z_v > z_t}, ties = #{v != t: z_v = z_t}, logprob = z_t - logsumexp(z); z_t is taken from the same
     logits that it is compared with (RBP paper, arXiv 2510.20387, eq. 3).
 
-    Args:
-        logits_NV: float32, finite; bfloat16 or float16 would tie by rounding.
-        targets_N: token ids, integers in [0, V).
-
     Raises:
         NonFiniteLogits: a row contains NaN, +inf or -inf.
-        ValueError: the logits are not float32, or the shapes do not match.
+        ValueError: the logits are not float32 (16 bits would tie by rounding), or the shapes do not match.
     """
     with torch.no_grad():
         return _collect([_rank_rows(logits_NV, targets_N)])()
@@ -96,7 +88,7 @@ def rank_hidden(
 ) -> TokenRanks:
     """Rank as `rank_logits` does, in chunks of positions, so that [N, V] logits never exist.
 
-    `head` maps hidden states of n positions to their float32 logits [n, V]; a chunk has at least one position.
+    `head` maps hidden states of n positions to their float32 logits [n, V].
 
     Raises:
         NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
@@ -112,11 +104,7 @@ def begin_ranks(
     vocab_size: int,
     chunk_bytes: int | None = None,
 ) -> Callable[[], TokenRanks]:
-    """Begin `rank_hidden` without waiting for the device; the returned function waits and gives the ranks.
-
-    Raises:
-        ValueError: as in `rank_hidden`; the returned function raises NonFiniteLogits.
-    """
+    """Begin `rank_hidden` without waiting for the device; the returned function waits, gives the ranks or raises."""
     return _collect(map_chunks(_rank_rows, hidden_ND, targets_N, head, vocab_size, chunk_bytes))
 
 

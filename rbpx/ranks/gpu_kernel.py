@@ -1,7 +1,4 @@
-"""GPU kernel: counts, log-sum-exp and finiteness of each row of logits, read from memory once.
-
-Shapes: N positions, V width of the vocabulary.
-"""
+"""GPU kernel: counts, log-sum-exp and finiteness of each row of logits, read from memory once."""
 
 import torch
 import triton
@@ -45,7 +42,7 @@ def _count_row(logits, own, out, stride, n_rows, width, BLOCK: tl.constexpr):  #
 
 
 def count_rows(logits_NV: Tensor, own_N: Tensor) -> Tensor:
-    """As `rbpx.ranks.definition.count_rows`, on a GPU, in one pass; the shift is the largest logit."""
+    """As `rbpx.ranks.definition.count_rows`; the shift is the largest logit."""
     n_rows, width = logits_NV.shape
     out_5N = torch.empty(5, n_rows, dtype=torch.int32, device=logits_NV.device)
     if n_rows == 0:

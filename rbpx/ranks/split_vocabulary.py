@@ -1,6 +1,6 @@
 """Ranks targets where each process holds a part of the vocabulary: each counts in its part, and counts are summed.
 
-Only a few numbers per position are exchanged between processes, never logits.
+Only a few numbers per position are exchanged, never logits.
 
 Shapes: N positions, n of them in a chunk, D hidden width, v entries of the vocabulary in this process's part.
 """
@@ -25,8 +25,7 @@ class VocabularyPart:
         start: the first entry of the part.
         width: v; 0 where there are more processes than entries.
         widest: the largest v of all processes, so that all of them take the same chunks.
-        sum_over: a tensor to its sum over the processes that share the vocabulary, on each of them.
-        max_over: a tensor to its elementwise maximum over them.
+        sum_over: a tensor to its sum over the processes, on each of them; `max_over` to its elementwise maximum.
     """
 
     start: int

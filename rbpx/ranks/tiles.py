@@ -3,8 +3,7 @@
 A tile, many positions by a thousand entries, stays in a core's cache until it is counted. Most are counted before the
 tile with the target's own logit, when that is known only up to rounding: logits within the bounds are kept and compared
 at the end with the target's logit from its own tile, so counts, ties included, are those of the definition. The few
-rows where that logit lies outside the bounds, or more than `NEAR_KEPT` entries lie inside, are ranked again with all of
-their logits at once.
+rows where that fails are ranked again with all of their logits at once.
 
 Shapes: N positions, n of them in a slab of one thread, D hidden width, V vocabulary, v entries in a tile.
 """
@@ -147,6 +146,5 @@ def _bounds(
 
 
 def _whole_logits(hidden_nD: Tensor, weight_VD: Tensor, bias_V: Tensor | None, finish: Map | None) -> Tensor:
-    """Float32 logits [n, V]."""
     logits_nV = linear_float32(hidden_nD, weight_VD, bias_V)
     return logits_nV if finish is None else finish(logits_nV)
