@@ -54,13 +54,13 @@ def column(name: str, values: ArrayLike, data: Any) -> NDArray[Any]:
     return np.asanyarray(data[values])
 
 
-def numbers(data: Any, **columns: ArrayLike) -> list[Floats]:
-    """Converts arguments to numbers of one shape, without the points that a mask hides in any of them.
+def numbers(data: Any, **columns: ArrayLike | None) -> dict[str, Floats]:
+    """Converts arguments but None to numbers of one shape, without the points that a mask hides in any of them.
 
     Raises:
         ValueError: they are no real numbers, or shapes disagree.
     """
-    found = {name: column(name, values, data) for name, values in columns.items()}
+    found = {name: column(name, values, data) for name, values in columns.items() if values is not None}
     hidden = {name: np.ma.getmaskarray(each) for name, each in found.items() if np.ma.is_masked(each)}
     for name, each in found.items():
         if np.iscomplexobj(each):
@@ -74,7 +74,7 @@ def numbers(data: Any, **columns: ArrayLike) -> list[Floats]:
         said = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
         raise ValueError(f"columns need one shape [N], got {said}")
     shown_N = ~np.any([*hidden.values()], axis=0) if hidden else np.s_[:]
-    return [each[shown_N] for each in found.values()]
+    return {name: each[shown_N] for name, each in found.items()}
 
 
 def positive(**columns: Floats) -> None:

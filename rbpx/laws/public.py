@@ -82,19 +82,19 @@ def fit_power_law(
         >>> print(f"{law.E.value:.3f} + {law.C.value:.1f} S^-{law.alpha.value:.3f}")
         1.700 + 300.0 S^-0.330
     """
-    S_N, y_N, *weight_N = numbers(data, S=S, y=y, **({} if weights is None else {"weights": weights}))
-    how = Method(known("method", method, [*Method]))
-    positive(S=S_N, y=y_N, **({"weights": weight_N[0]} if weight_N else {}))
+    of, how = numbers(data, S=S, y=y, weights=weights), Method(known("method", method, [*Method]))
+    positive(**of)
+    S_N, y_N, weight_N = of["S"], of["y"], of.get("weights")
     pins = fixed(given, PINNABLE.get(how, ()))
     y_BN = None if y_replicates is None else np.asarray(y_replicates, np.float64)
     if y_BN is not None and y_BN.shape[1:] != S_N.shape:
         raise ValueError(f"y_replicates needs the shape [B, {len(S_N)}], got {y_BN.shape}")
-    if weight_N and (how is not Method.ols or pins):
+    if weight_N is not None and (how is not Method.ols or pins):
         raise ValueError("weights go with method='ols' and without given=")
     order_N = np.argsort(S_N, kind="stable")
     replicates = None if y_BN is None else Replicates.of(y_BN[:, order_N], n_effective)
-    weights_N = weight_N[0][order_N] if weight_N else None
-    fit, _ = fit_judged(S_N[order_N], y_N[order_N], replicates, how, pins, weight_N=weights_N, tests=judge)
+    weight_N = None if weight_N is None else weight_N[order_N]
+    fit, _ = fit_judged(S_N[order_N], y_N[order_N], replicates, how, pins, weight_N=weight_N, tests=judge)
     return fit if judge else with_reasons(fit, [fit.status, Status.not_judged])
 
 
@@ -157,12 +157,10 @@ def fit_surface(
     kind = FORMS[known("form", form, FORMS)]
     pins = fixed(given, kind.names)
     run_N = runs if runs is None else np.unique(column("runs", runs, data), return_inverse=True)[1].reshape(-1)
-    more = {name: each for name, each in (("U", U), ("runs", run_N)) if each is not None}
-    S_N, D_N, y_N, *_ = found = numbers(data, S=S, D=D, y=y, **more)
-    positive(S=S_N, D=D_N, y=y_N)
-    of = dict(zip(("S", "D", "y", *more), found, strict=True))
+    of = numbers(data, S=S, D=D, y=y, U=U, runs=run_N)
+    positive(S=of["S"], D=of["D"], y=of["y"])
     how: dict[str, Any] = {"objective": Objective(known("objective", objective, [*Objective])), "delta": delta}
-    points = Runs.of(S_N, D_N, y_N, of.get("U"), of.get("runs"))
+    points = Runs.of(of["S"], of["D"], of["y"], of.get("U"), of.get("runs"))
     return JudgedSurface.of(fit_surface_with_priors(points, form, pins, n_replicates, **how), pins, judge)
 
 
@@ -227,11 +225,10 @@ def predict(
         >>> print(f"{next_one.y:.2f} [{next_one.lo:.2f}, {next_one.hi:.2f}]")
         2.26 [2.24, 2.31]
     """
-    S_N, y_N = numbers(data, S=S, y=y)
-    (at_T,) = numbers(None, at=np.atleast_1d(at))
-    positive(S=S_N, at=at_T)
-    order_N = np.argsort(S_N, kind="stable")
-    S_N, y_N = S_N[order_N], y_N[order_N]
+    of, at_T = numbers(data, S=S, y=y), numbers(None, at=np.atleast_1d(at))["at"]
+    positive(S=of["S"], at=at_T)
+    order_N = np.argsort(of["S"], kind="stable")
+    S_N, y_N = of["S"][order_N], of["y"][order_N]
     odds = None if bounds is None else Odds.of(y_N, bounds)
     z_N = y_N if odds is None else odds.of_y(y_N)
     law, _ = fit_judged(S_N, z_N, None, Method.ols, signed=True)
@@ -279,7 +276,7 @@ def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike]) -> Sch
     if not len(rates) or len(rates) != len(losses):
         raise ValueError(f"rates and losses are lists with an array for each run, got {len(rates)} and {len(losses)}")
     for rate_T, loss_T in zip(rates, losses, strict=True):
-        (rate_T,), (loss_T,) = numbers(None, rates=rate_T), numbers(None, losses=loss_T)
+        rate_T, loss_T = numbers(None, rates=rate_T)["rates"], numbers(None, losses=loss_T)["losses"]
         if not len(rate_T) or not np.all((rate_T >= 0) & np.isfinite(rate_T)) or rate_T.max() == 0:
             raise ValueError(f"rates must be 0 or more, finite, and above 0 at a step, got {rate_T.tolist()[:10]}")
         if len(loss_T) > len(rate_T):
@@ -326,7 +323,7 @@ def fit_k_law(
         >>> round(law.alpha.value, 6), round(law.C.value, 6)
         (0.5, 1.2)
     """
-    k_K, rbp_K = numbers(data, k=k, rbp=rbp)
+    k_K, rbp_K = numbers(data, k=k, rbp=rbp).values()
     if np.any(np.diff(k_K) <= 0):
         raise ValueError(f"k must increase, got {k_K.tolist()}")
     replicate_BK = None if rbp_replicates is None else np.asarray(rbp_replicates, np.float64)
@@ -379,6 +376,6 @@ def rank_distributions(
         >>> best.distribution, round(best.params["beta"], 6)
         ('power_law', 1.5)
     """
-    rank_R, *n_R = numbers(data, ranks=ranks, **({} if counts is None else {"counts": counts}))
-    fits = fit_distributions(names, rank_R, n_R[0] if n_R else np.ones(len(rank_R)), V)
+    of = numbers(data, ranks=ranks, counts=counts)
+    fits = fit_distributions(names, of["ranks"], of.get("counts", np.ones(len(of["ranks"]))), V)
     return sorted(fits, key=lambda fit: np.inf if fit.aic is None else fit.aic)
