@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -96,6 +96,11 @@ class FormGrid:
     def dof(self) -> int:
         """Degrees of freedom of the residuals."""
         return len(self.x_N) - 2 + int(self.held_FH.shape[1]) + self.scatter_counts
+
+    @cached_property
+    def whiten_RNN(self) -> Floats:
+        """Whitens rows of values at the models, [B, R or 1, any, N], by each scatter."""
+        return np.array([scatter.whiten_NN for scatter in self.scatters])
 
     @property
     def shape_G(self) -> NDArray[np.str_]:
@@ -332,7 +337,7 @@ def _improve(grid: FormGrid, u_FN: Floats, E: Floats, ln_y: Floats, theta: Float
     def at(theta: Floats) -> tuple[Floats, ...]:
         ln_power = theta[..., :1] - theta[..., 1:] * u_FN
         ln_law = _ln_sum(ln_power, E)
-        return theta, ln_law, np.exp(ln_power - ln_law), (_white(grid, ln_y - ln_law) ** 2).sum(axis=3)
+        return theta, ln_law, np.exp(ln_power - ln_law), (((ln_y - ln_law) @ grid.whiten_RNN) ** 2).sum(axis=3)
 
     now = at(theta)
     for _ in range(_STEPS):
@@ -342,14 +347,9 @@ def _improve(grid: FormGrid, u_FN: Floats, E: Floats, ln_y: Floats, theta: Float
     return now
 
 
-def _white(grid: FormGrid, rows: Floats) -> Floats:
-    """Values at the models, [B, R or 1, any, N], whitened by each scatter."""
-    return np.asarray(rows @ np.array([scatter.whiten_NN for scatter in grid.scatters]))
-
-
 def _solve(grid: FormGrid, u_FN: Floats, share: Floats, target: Floats, theta: Floats) -> tuple[Floats, Floats]:
     """The whitened least-squares step of the target on (share, -share u), and J' R^-1 J."""
-    first, second, white = (_white(grid, each) for each in (share, -share * u_FN, target))
+    first, second, white = (each @ grid.whiten_RNN for each in (share, -share * u_FN, target))
     J = np.stack([first, second], axis=3)
     A, toward = J @ J.swapaxes(3, 4), J @ white[..., None]
     if grid.held_FH.size:
