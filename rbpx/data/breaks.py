@@ -6,8 +6,6 @@ tokenises each pre-token by itself. A text is cut between a letter or digit and 
 - no normaliser changes a character because of one beyond a space;
 - one of the pre-token rules always ends a pre-token there, and none before it looks further than the next character
 that is not white space; or there is no such rule, and no token of the vocabulary contains such a place.
-
-For any other tokenizer `break_rule` is None and the whole text is tokenised.
 """
 
 import json
@@ -37,7 +35,7 @@ _PLAIN: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def break_rule(tokenizer: Any) -> re.Pattern[str] | None:
-    """A pattern with an empty match at each place where a text may be cut for a fast tokenizer; None for nowhere."""
+    """A pattern with an empty match at each place where a text may be cut; None for nowhere."""
     backend = tokenizer.backend_tokenizer
     added = list(backend.get_added_tokens_decoder().values())
     if any(_reaches_over(token) for token in added) or backend.encode_special_tokens:
@@ -59,7 +57,7 @@ def _reaches_over(token: Any) -> bool:
 
 
 def _parts(component: Any, inner: str) -> list[dict[str, Any]] | None:
-    """A component of a tokenizer as a list of its parts in tokenizer.json; None if it cannot be serialised."""
+    """A component as a list of its parts in tokenizer.json; None if it cannot be serialised."""
     if component is None:
         return []
     try:
@@ -90,7 +88,7 @@ def _replaces_spaces(normalizer: dict[str, Any]) -> bool:
 
 
 def _first_rule(splitters: Iterable[dict[str, Any]], space: str) -> re.Pattern[str] | None:
-    """The rule of the first part that ends a pre-token at every break; earlier parts may only split further."""
+    """Of the first part that ends a pre-token at every break; earlier parts may only split further."""
     for part in splitters:
         match part:
             case {"type": "ByteLevel", "use_regex": True} if space == " ":

@@ -80,7 +80,7 @@ def chat_identity(tokenizer: Any, system: str | None) -> str:
 
 
 def _with_system(turns: Sequence[Turn], system: str | None) -> list[Turn]:
-    """A conversation with a text before that of its system, a blank line between unless there is white space."""
+    """A blank line stands between the system text and the system's own unless there is white space."""
     own = turns[0][1] if turns and turns[0][0] == SYSTEM else ""
     if not system:
         return [*turns]
@@ -89,7 +89,7 @@ def _with_system(turns: Sequence[Turn], system: str | None) -> list[Turn]:
 
 
 def _render(tokenizer: Any, turns: Sequence[Turn], begins: bool) -> str:
-    """The text of a conversation; with `begins` up to where the assistant's answer starts."""
+    """With `begins` up to where the assistant's answer starts."""
     from jinja2 import TemplateError
 
     messages = [{"role": role, "content": text} for role, text in turns]

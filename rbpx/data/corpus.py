@@ -66,7 +66,7 @@ def read_stdlib() -> Sequence[Text]:
 
 @cache
 def _read_modules(root: Path) -> Sequence[Text]:
-    """(path, source) of each module of library code below a folder, cached for all jobs of a sweep."""
+    """Of library code below a folder, cached for all jobs of a sweep."""
     sources = []
     for name in sorted(_modules(root), key=lambda name: name.parts):
         if name.parts[0].startswith(_OF_THIS_MACHINE):
@@ -77,7 +77,7 @@ def _read_modules(root: Path) -> Sequence[Text]:
 
 
 def _modules(root: Path) -> Iterator[PurePath]:
-    """The .py files of library code below a folder, relative to it; other folders are skipped."""
+    """Relative paths of the .py files of library code below a folder."""
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in _NOT_STDLIB]
         within = PurePath(folder).relative_to(root)
@@ -101,7 +101,7 @@ def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
 def read_path(path: Path, wanted: RowChoice = _TEXTS) -> Source:
     """The texts of a file, or of each file of a folder or glob, with its name in there.
 
-    A file that is one text has that name (letters/a.txt), its chunks NAME:LINE; rows and articles have NAME/ROW and
+    A file that is one text has that name (letters/a.txt), its chunks NAME:LINE; rows and articles NAME/ROW and
     NAME/TITLE.
 
     Raises:
@@ -198,7 +198,7 @@ def drawn_rows(n: int, limit: int, seed: int | None) -> list[int]:
 def text_hash(documents: Iterable[Document], with_names: bool = False) -> str:
     """Hash of the drawn texts in their order: equal hashes mean equal tokens for the same tokenizer.
 
-    For items it includes context lengths and right choices; for several files, their names.
+    Context lengths and right choices of items count, and the names of several files.
 
     Raises:
         RbpxError: a text holds half of a surrogate pair, as JSON can.

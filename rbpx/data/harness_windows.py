@@ -81,7 +81,7 @@ def _which(document: Document) -> str:
 
 
 def _border(document: Document) -> int:
-    """Where an item's target begins, including white space before it; 0 for a text."""
+    """Where an item's target begins, with white space before it; 0 for a text."""
     return 0 if document.part is None else len(document.text[: document.part.n_context].rstrip())
 
 
@@ -94,7 +94,7 @@ def _of_item(
     n_bytes_T: npt.NDArray[np.int64],
     window: int,
 ) -> Window:
-    """The window of one target; `n_bytes_T` are the bytes of the tokens of context and target together."""
+    """`n_bytes_T` are the bytes of the tokens of context and target together."""
     if len(target) > window:
         raise RbpxError(
             f"{_which(document)} has a target of {len(target):,} tokens, but the model reads {window:,} at once, which "
@@ -143,8 +143,6 @@ def _n_bytes(text: str) -> int:
 
 
 class _Encoder:
-    """A tokenizer, asked as the harness asks it."""
-
     def __init__(self, tokenizer: Any, bos: Bos) -> None:
         self._tokenizer, self._bos = tokenizer, bos
         prefix = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
@@ -166,7 +164,7 @@ class _Encoder:
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Ids and offsets of each text; bare texts and those that begin with the prefix get no special tokens.
 
-        Special tokens appended by the tokenizer are dropped: they would become context of a target, or its last token.
+        Those that the tokenizer appends are dropped: they would become context of a target, or its last token.
         """
         plain = [
             (bare is not None and bare[i]) or (self._begin is not None and text.startswith(self._begin))

@@ -103,10 +103,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def quiet(bars: bool = True) -> Iterator[None]:
-    """Silence the warnings of huggingface_hub and `datasets`, and their progress bars unless on a terminal.
-
-    `bars` is whether they may show bars at all.
-    """
+    """Silence the warnings of huggingface_hub and `datasets`, and their bars unless on a terminal with `bars`."""
     os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")  # saves a request, which hangs on a dead network
     import datasets
     from huggingface_hub.utils.tqdm import disable_progress_bars

@@ -25,7 +25,6 @@ class Sample:
     """Drawn documents.
 
     Attributes:
-        documents: in their order.
         commit: of the hub.
         of_files: whether they come from a folder or glob, where file names are part of the text's identity.
     """
@@ -36,7 +35,7 @@ class Sample:
 
     @property
     def text_hash(self) -> str:
-        """The hash that identifies the text; raises what `corpus.text_hash` raises."""
+        """The identity of the text; raises what `corpus.text_hash` raises."""
         return text_hash(self.documents, self.of_files)
 
 
@@ -83,7 +82,6 @@ def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> Needs:
 
 
 def _hub_files(hub: str, commit: str, addresses: Sequence[str]) -> list[HubFile]:
-    """The files at hf:// addresses."""
     from huggingface_hub import HfFileSystem
 
     told = ((address.partition(f"@{commit}/")[2], HfFileSystem().info(address)) for address in addresses)
@@ -98,7 +96,7 @@ def _named_hub(dataset: DatasetConfig) -> str:
 
 
 def _current_commit(hub: str, revision: str | None) -> str | Exception:
-    """The current commit of a revision; or the error of the hub, in which case the caches may have the dataset."""
+    """Or the error of the hub, in which case the caches may have the dataset."""
     from datasets import config
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (
@@ -153,7 +151,6 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None,
 
 
 def _from_cache(dataset: DatasetConfig, why: Exception, limit: int, seed: int | None) -> Sample:
-    """Draw the same documents from the local cache of `datasets`."""
     from datasets import config, load_dataset_builder
 
     before, config.HF_HUB_OFFLINE = config.HF_HUB_OFFLINE, True  # do not contact the hub a second time
@@ -182,7 +179,7 @@ def _drawn(rows: Iterable[tuple[str, Any]], dataset: DatasetConfig, limit: int, 
 
 
 def _draw_loaded(rows: Any, dataset: DatasetConfig, limit: int, seed: int | None) -> list[Document]:
-    """Draw from a loaded dataset; where each row is one text or item, drawn ones alone are read."""
+    """Where each row is one text or item, drawn ones alone are read."""
     wanted, names = dataset.row_choice(), _names(rows, dataset.split)
     if dataset.draw is Draw.first or not wanted.takes_every_row:
         return _drawn(zip(names, rows, strict=True), dataset, limit, seed)
@@ -204,12 +201,7 @@ def place_of(dataset: DatasetConfig, with_split: bool = True) -> str:
 
 @contextmanager
 def _delivered(dataset: DatasetConfig) -> Iterator[None]:
-    """Turn any error of loading a dataset into one line.
-
-    Raises:
-        RbpxError: there is no such dataset, subset or revision, or it may not be read.
-        MeasureError: the hub failed in any other way, or delivered something unreadable.
-    """
+    """Turn any error of loading a dataset into one line."""
     from datasets.exceptions import DatasetNotFoundError
 
     try:
@@ -230,7 +222,6 @@ def _delivered(dataset: DatasetConfig) -> Iterator[None]:
 
 
 def _undelivered(dataset: DatasetConfig, problem: BaseException) -> MeasureError:
-    """The error for a hub that failed, or that is offline by setting."""
     from huggingface_hub.errors import OfflineModeIsEnabled
 
     while problem.__cause__ is not None:  # `datasets` wraps what went wrong

@@ -27,8 +27,7 @@ class Part:
         n_context: characters of the context, at the beginning of the document.
         n_characters: of the target or choice in the data, without its separator from the context.
         n_answer_bytes: of the same, UTF-8.
-        category: subject of the item.
-        domain: that the category belongs to.
+        domain: that the category, its subject, belongs to.
         description: text before the examples and the context.
     """
 
@@ -63,9 +62,6 @@ class Item:
         pairs: context and target of each choice, in order; one pair without choices.
         answers: target or choice of each pair, as in the data.
         right: index of the right choice.
-        category: its subject.
-        domain: that the category belongs to.
-        description: text before the examples and the context.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -130,8 +126,6 @@ def item_of(row: Any, task: Task, at: Callable[[], str]) -> Item:
 
 @dataclass(frozen=True)
 class _Reader:
-    """One row, read by the templates of its task."""
-
     row: Any
     task: Task
     at: Callable[[], str]
@@ -178,7 +172,7 @@ class _Reader:
         return choices if task.clean is None else [FUNCTIONS[task.clean](choice) for choice in choices]
 
     def _given(self, templates: Sequence[Template]) -> list[str]:
-        """Choices listed one by one: columns, all of them if one is, or else templates and plain texts."""
+        """Columns, all of them if one is, or else templates and plain texts."""
         plain = [template[0] if len(template) == 1 and isinstance(template[0], str) else None for template in templates]
         named = [name in self.row if name is not None and isinstance(self.row, dict) else False for name in plain]
         if any(named):
@@ -186,7 +180,7 @@ class _Reader:
         return [self.text(template, "choices", clean=False) for template in templates]
 
     def right(self, n_choices: int) -> int:
-        """The index of the right choice: the row's number, or the place of its label."""
+        """The row's number, or the place of its label."""
         place, given = self.task.right, self.task.labels
         assert place is not None, "choices come with what is right"
         value = self.value(place, "right")

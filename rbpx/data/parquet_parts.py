@@ -19,7 +19,7 @@ Tell = Callable[[int, int | None, str], None]  # progress: number done, of how m
 
 @dataclass(frozen=True, eq=False)
 class _RowGroup:
-    """A row group: `start` is the number of its first row among all rows, `first` in its split; `head` the footer."""
+    """`start` is the number of its first row among all rows, `first` in its split; `head` the footer."""
 
     start: int
     first: int
@@ -30,7 +30,7 @@ class _RowGroup:
 
 
 def parts_bytes(files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None) -> int:
-    """Compressed bytes that `read_parts` would read: the columns of the row groups that contain drawn rows."""
+    """Compressed bytes of the columns and row groups that `read_parts` would read."""
     n_bytes = 0
     for group, _ in _drawn_groups(files, wanted, place, limit, seed)[0]:
         columns = group.head.row_group(group.group)

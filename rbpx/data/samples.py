@@ -69,10 +69,7 @@ def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> 
 def draws_from_hub(
     dataset: DatasetConfig, limit: int, seed: int, store: Store
 ) -> list[tuple[DatasetConfig, int, int | None, Sample | None]]:
-    """What `sample` draws from a hub: dataset, limit and seed of its texts, and of its examples.
-
-    Each comes with the store's sample; None where it has to be drawn.
-    """
+    """What `sample` draws from a hub: dataset, limit, seed and the store's sample of its texts and examples."""
     draws = [(dataset, limit, seed), *([examples_of(dataset)] if dataset.fewshot else [])]
     of_hub = [draw for draw in draws if draw[0].kind == "hub" and draw[0].path is None]
     return [(*draw, _sample_here(*draw, store)) for draw in of_hub]

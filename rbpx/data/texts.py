@@ -42,10 +42,7 @@ def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> I
 
 
 def chunks(name: str, text: str, chunk: Chunk) -> Iterator[Text]:
-    """The paragraphs of a text (blocks between blank lines), or its non-blank lines, named NAME:LINE from 1.
-
-    Line breaks at the end of a chunk are left out.
-    """
+    """The paragraphs of a text (blocks between blank lines), or its non-blank lines, named NAME:LINE from 1."""
     numbered = enumerate(text.split("\n"), 1)
     for is_blank, block in groupby(numbered, key=lambda one: not one[1].strip()):
         if is_blank:
@@ -67,7 +64,6 @@ def content_of(row: Any, wanted: RowChoice, name: str, place: Place) -> Content:
 
 
 def _answers(row: Any, wanted: RowChoice, name: str, place: Place) -> Iterator[tuple[str, Item]]:
-    """The items of a conversation, each named ROW:MESSAGE."""
     assert wanted.task is not None, "conversations are items"
     for n, item in answers_in(row, wanted.task, lambda: _at(name, place)):
         yield f"{name}:{n}", _bounded_item(item, wanted, name, place)
@@ -106,7 +102,6 @@ def _at(name: str, place: Place) -> str:
 
 
 def _not_text(row: dict[Any, Any], field: str) -> str:
-    """Describes the row's value in place of a text, and what to do."""
     if field not in row:
         as_in = typed(keys={"dataset.fields": ["text"]})
         return (

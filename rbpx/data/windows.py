@@ -25,7 +25,7 @@ class Window:
     """A span of a document that the model reads at once.
 
     Attributes:
-        ids: int32 [T], token ids with the special tokens that the tokenizer adds.
+        ids: int32 [T], with the special tokens that the tokenizer adds.
         scored: bool [T], whether position t is predicted and counted; never true at t = 0, nor in two windows.
         n_bytes: bytes (UTF-8) of the window's text, without those of the windows before it.
         n_bytes_scored: those of its scored tokens.
@@ -74,8 +74,8 @@ def token_bytes(text: str, offsets: Sequence[tuple[int, int]]) -> npt.NDArray[np
     """Bytes (UTF-8) of the text that each token covers, int64 [T].
 
     A token covers the text from the end of the tokens before it to its own end, because some tokenizers leave white
-    space out of their offsets. A character of several tokens counts with the first. The tokenizer's own specials have
-    offsets (0, 0).
+    space out of their offsets. A character of several tokens counts with the first. Specials of the tokenizer are at
+    (0, 0).
     """
     reached, n_bytes_T = 0, np.zeros(len(offsets), np.int64)
     for t, (_, end) in enumerate(offsets):
@@ -199,10 +199,7 @@ def authors_padding(tokenizer: Any) -> int:
 def _first_tokens(
     texts: Sequence[str], tokenizer: Any, window: int, bos: Bos
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
-    """As `encoded`, of the first `window` tokens, tokenising only as much of a long text as needed.
-
-    A text is tokenised whole where its tokenizer guarantees no place to cut.
-    """
+    """As `encoded`, reading only as much of a long text as needed; all of it where no place to cut is sure."""
     ids: list[list[int]] = [[]] * len(texts)
     offsets: list[list[tuple[int, int]]] = [[]] * len(texts)
     n_characters = max(_LEAST_READ, _CHARACTERS * window)
@@ -219,7 +216,7 @@ def _first_tokens(
 
 
 def _beginning(text: str, n_characters: int, rule: re.Pattern[str] | None) -> str:
-    """The text up to the first possible cut after so many characters; all of it if there is none."""
+    """Up to the first possible cut after so many characters; all of it if there is none."""
     place = None if rule is None or len(text) <= n_characters else rule.search(text, n_characters)
     return text if place is None else text[: place.start()]
 

@@ -7,10 +7,9 @@ from typing import Any
 
 
 class _Called(ModuleType):
-    """Makes this package callable: importing a module of it replaces the function `rbpx.measure` by the package."""
+    """Makes this package callable: an import of a module of it replaces the function `rbpx.measure` by the package."""
 
     def __call__(self, *args: Any, **keys: Any) -> Any:
-        """Measure, as `rbpx.measure` does."""
         return import_module("rbpx.api.measurements").measure(*args, **keys)
 
 

@@ -1,6 +1,4 @@
-"""Records the tokens with the greatest logits at each scored position, with their log-probabilities.
-
-This is a pass of its own, so that the ranks of `rbpx.measure.extract` do not depend on it.
+"""Records the tokens of the greatest logits at each scored position, with log-probabilities, in a pass of its own.
 
 Shapes: N tokens, D hidden width, V vocabulary.
 """
@@ -28,7 +26,7 @@ _Part = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int32
 
 
 def best_tokens(run_id: str, reading: Reading) -> pa.Table:
-    """The rows of the relation `best` for a run, one per scored token, in the order of `tokens`.
+    """The rows of the relation `best` of a run, one per scored token, in the order of `tokens`.
 
     Raises:
         MeasureError: as in `Reading.measure`.
@@ -64,7 +62,7 @@ def _best_of_batch(loaded: LoadedModel, batch: Batch) -> Callable[[], _Part]:
 
 
 def _best(hidden_ND: Tensor, targets_N: Tensor, logits: Map) -> Callable[[], _Best]:
-    """Ids and log-probabilities of the best tokens at each position, each [N, 5]."""
+    """Ids and log-probabilities, each [N, 5]."""
     ids, logprobs = [], []
     for hidden_nD in hidden_ND.split(_CHUNK if hidden_ND.device.type == "cpu" else _GPU_CHUNK):
         logits_nV = logits(hidden_nD)

@@ -1,6 +1,6 @@
 """Measures one cell: loads its model, cuts its text into windows, ranks the tokens and writes the run.
 
-If the store already holds an identical run, the cell is linked to it and nothing is measured.
+A cell whose run the store holds already is only linked to it.
 """
 
 import logging
@@ -68,7 +68,7 @@ def measure_cell(
     """Measure a cell that the store lacks; return the record that links it to its run.
 
     `begin` is called once, if anything has to be measured; `config` is the whole request; `keeps_best` records the best
-    tokens too, in a second pass over the text.
+    tokens too.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
@@ -153,7 +153,7 @@ def load_cell(
 
 
 def _parts(run_id: str, reading: Reading, store: Store, name: str) -> Parts | None:
-    """This process's saved parts of an interrupted run; None for a model that several processes hold."""
+    """What an interrupted run saved of this process; None for a model that several processes hold."""
     processes = reading.processes
     if processes.tensor is not None:
         return None
@@ -234,7 +234,7 @@ def scored_windows(cell: Cell, protocol: ResolvedProtocol[Any], documents: Seque
 
 
 def versions() -> Record:
-    """Versions of rbpx, Python and the installed libraries, by name."""
+    """Versions of rbpx, Python and the libraries, by name."""
     return {
         "rbpx": __version__,
         "python": platform.python_version(),
@@ -243,7 +243,7 @@ def versions() -> Record:
 
 
 def device_names(devices: Sequence[str]) -> list[str]:
-    """Distinct device names: cpu, or the name of the GPU."""
+    """Distinct names: cpu, or that of the GPU."""
     names = (torch.cuda.get_device_name(at) if at.startswith("cuda") else at.split(":")[0] for at in devices)
     return list(dict.fromkeys(names))
 

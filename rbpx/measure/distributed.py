@@ -18,12 +18,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """The process group of this launch, seen from one of its processes.
+    """The processes of this launch, seen from one of them.
 
     Attributes:
-        rank: of this process; rank 0 writes and prints.
-        world_size: number of processes.
-        device: of this process.
         tensor: the processes that share one model with this one.
     """
 
@@ -34,22 +31,22 @@ class ProcessGroup:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the main process, rank 0."""
+        """Whether this process writes and prints."""
         return self.rank == 0
 
     @property
     def n_models(self) -> int:
-        """Number of copies of the model; each copy measures its share of the windows."""
+        """Number of copies of the model, each of which measures its share of the windows."""
         return self.world_size // (1 if self.tensor is None else self.tensor.size)
 
     @property
     def of_model(self) -> int:
-        """Index of the copy of the model that this process holds, wholly or in part."""
+        """Index of the copy that this process holds, wholly or in part."""
         return self.rank // (1 if self.tensor is None else self.tensor.size)
 
     @property
     def tells(self) -> bool:
-        """Whether this process reports the results of its copy; the others with that copy have the same results."""
+        """Whether this process reports the results of its copy; the others have the same."""
         return self.tensor is None or self.tensor.rank == 0
 
     def gather(self, part: T) -> list[T]:
@@ -61,7 +58,7 @@ class ProcessGroup:
         return list(gather_object([part]))
 
     def together(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns here; an error in one process is raised in all, which would wait forever.
+        """What `work` returns here; an error in one process is raised in all, which would wait forever.
 
         Processes that share a model all meet the same `RbpxError`; any other error is raised at once, and the launcher
         ends them.
@@ -101,8 +98,7 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
     `tensor` processes share a model; None for all of the launch.
 
     Raises:
-        RbpxError: cuda is requested but not available, device=split is used with several processes, or the processes
-            cannot be divided into groups of `tensor`.
+        RbpxError: there is no cuda, device=split has several processes, or `tensor` does not divide them.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, GradientState
@@ -135,7 +131,7 @@ def init_process_group(device: str, tensor: int | None = 1) -> ProcessGroup:
 
 
 def compute_exactly() -> None:
-    """Compute float32 products and convolutions in float32, and accumulate 16-bit products in more bits.
+    """Multiply float32 in float32, and accumulate 16-bit products in more bits.
 
     TF32 has a 10-bit mantissa and would change ranks; torch uses it for convolutions by default.
     """
@@ -146,7 +142,7 @@ def compute_exactly() -> None:
 
 
 def destroy_process_group() -> None:
-    """Destroy the process group, if any; its threads can abort when they outlive the interpreter."""
+    """Destroy the process group, whose threads can abort when they outlive the interpreter."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
 
@@ -158,8 +154,8 @@ _CUBLAS = "CUBLAS_WORKSPACE_CONFIG"  # else cuBLAS may vary the kernel of a prod
 def repeatable() -> Iterator[None]:
     """Compute in one thread, and on a GPU with deterministic kernels, so that a repetition gives the same bits.
 
-    One window per forward pass fixes the shapes, one thread the order of summation. Other devices and library versions
-    may give other bits. Torch raises RuntimeError where a GPU operation has no deterministic kernel.
+    One window per pass fixes the shapes, one thread the order of summation; other devices and libraries may give other
+    bits. Torch raises RuntimeError where a GPU operation has no deterministic kernel.
     """
     n_threads, on_gpu = torch.get_num_threads(), torch.cuda.is_available()
     was_on = torch.are_deterministic_algorithms_enabled()

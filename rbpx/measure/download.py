@@ -1,4 +1,4 @@
-"""Downloads all that measuring a sweep reads from the hub, without loading a model: requests in, results out.
+"""Downloads all that measuring a sweep reads from the hub, without loading a model.
 
 The hub says the commit, files and sizes of each model and dataset; they are fetched as `measure` would fetch them.
 """
@@ -59,7 +59,7 @@ class Needed:
         self.commit, self.files, self.n_read_bytes = self.ask()
 
     def attempt(self, step: Callable[[], object]) -> None:
-        """Take a step towards it; an error becomes its problem."""
+        """Take a step; an error becomes the problem."""
         try:
             step()
         except RbpxError as problem:
@@ -73,7 +73,7 @@ def _missing(needed: Sequence[Needed]) -> dict[Hashable, int]:
 
 @dataclass(eq=False)
 class _Grid:
-    """A grid as requested: the samples that it needs, and its cells with the model or the error of each."""
+    """The samples that a grid needs, and its cells with the model or the error of each."""
 
     request: GridKeys
     texts: list[Needed] = field(default_factory=list)
@@ -81,7 +81,7 @@ class _Grid:
     problem: RbpxError | None = None
 
     def result(self) -> Measured:
-        """The result of the grid, as if each cell that can be measured now were measured."""
+        """As if each cell that can be measured now were measured."""
         stopped = next((text.problem for text in self.texts if text.problem is not None), self.problem)
         if stopped is not None:
             return not_measured(self.request, stopped)
@@ -98,7 +98,7 @@ class Download:
     """The downloads of a sweep's grids, and their outcome."""
 
     def __init__(self, requests: Sequence[GridKeys]) -> None:
-        """Query the hub for what there is to fetch; an error in a request becomes part of its result."""
+        """Ask the hub what there is to fetch; an error in a request becomes part of its result."""
         known: dict[Hashable, Needed] = {}
         self._grids = [_Grid(request) for request in requests]
         self._wall_s: float | None = None  # of fetching, once that has begun
@@ -190,7 +190,7 @@ class Download:
         }
 
     def summary(self) -> str | None:
-        """What was downloaded, in one line; None where something failed and nothing was."""
+        """What was downloaded, in a line; None where something failed and nothing was."""
         rows = self.rows()
         fetched = [row for row in rows if row["state"] == "fetched"]
         if fetched and self._wall_s is not None:
@@ -210,7 +210,6 @@ class Download:
 
 
 def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Hashable, Needed]) -> None:
-    """Find what the cells at some places of a grid need, as far as this machine knows."""
     request = grid.request.but(shard=None)
     try:
         here = grid_here(request)
@@ -231,7 +230,7 @@ def _fill(grid: _Grid, places: Collection[int] | None, known: dict[Hashable, Nee
 
 
 def _model_of(cell: Cell, known: dict[Hashable, Needed]) -> Needed | RbpxError | None:
-    """The model of the hub that a cell needs; the error of a folder that does not exist."""
+    """None for a local model; the error of a folder that does not exist."""
     try:
         if local_folder(cell.model, cell.pickled) is not None:
             return None

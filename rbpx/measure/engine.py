@@ -1,9 +1,8 @@
-"""Measures one cell by a running vLLM server: cuts its text here, requests log-probabilities and ranks, writes the run.
+"""Measures one cell by a running vLLM server: cuts its text here, asks for log-probabilities and ranks, writes the run.
 
-Texts, windows and scored positions are those of rbpx. vLLM's rank counts the log-probabilities that are at least the
-token's own (vllm/v1/sample/ops/logprobs.py): a pessimistic rank; the number of ties is unknown. The server documents
-`GET /version`, `GET /v1/models` and `POST /v1/completions` with `prompt_logprobs` and `return_token_ids`
-(docs.vllm.ai).
+vLLM's rank counts the log-probabilities that are at least the token's own (vllm/v1/sample/ops/logprobs.py), which is
+pessimistic; ties are unknown. The server documents `GET /version`, `GET /v1/models` and `POST /v1/completions` with
+`prompt_logprobs` and `return_token_ids` (docs.vllm.ai).
 """
 
 import json
@@ -58,7 +57,6 @@ class ServedModel:
     """A model that a server has loaded.
 
     Attributes:
-        name: by which requests name it.
         root: hub id or folder that it was loaded from; its name where the server does not say.
         context: tokens of prompt and answer together, at most.
     """
@@ -69,7 +67,7 @@ class ServedModel:
 
 
 class Server:
-    """Client of the server at the address of an engine's configuration; each call is one request."""
+    """Client of the server of an engine; each call is one request."""
 
     def __init__(self, config: EngineConfig) -> None:
         """Ask nothing yet."""
@@ -78,7 +76,7 @@ class Server:
         self._answered = False  # after a first answer, failures are retried
 
     def version(self) -> str:
-        """The version of the server's engine.
+        """The version of its engine.
 
         Raises:
             MeasureError: the server does not answer, or answers something else; so does each method.
@@ -93,7 +91,7 @@ class Server:
         ]
 
     def prompt_logprobs(self, model: str, prompts: Sequence[list[int]]) -> list[dict[str, Any]]:
-        """The server's unchecked answer for each prompt: its `prompt_logprobs` and `prompt_token_ids`.
+        """The unchecked answer for each prompt: its `prompt_logprobs` and `prompt_token_ids`.
 
         Each request has its own cache salt: with reuse of prefixes log-probabilities have depended on the order of
         requests (vllm-project/vllm#42019).
@@ -112,7 +110,6 @@ class Server:
         return [choices[at] for at in range(len(prompts))]
 
     def _ask(self, path: str, body: object = None, timeout_s: float = _SHORT_S) -> dict[str, Any]:
-        """The answer to a request, retried where the server may only be busy or restarting."""
         for wait_s in _WAITS_S:
             try:
                 return self._ask_once(path, body, timeout_s)
@@ -146,14 +143,13 @@ class Server:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Returns a redirect as the answer: following it would send the headers, and so the key, to another address."""
+    """Returns a redirect as the answer: following it would send the key to another address."""
 
     def redirect_request(self, *_: object) -> None:
         """Ask nothing else."""
 
 
 def _fetch(request: Request, timeout_s: float) -> tuple[int, bytes]:
-    """The status and the body of an answer, whatever its status."""
     try:
         with build_opener(_NoRedirect).open(request, timeout=timeout_s) as response:
             return response.status, response.read()
@@ -162,14 +158,13 @@ def _fetch(request: Request, timeout_s: float) -> tuple[int, bytes]:
 
 
 def _line(said: object) -> str:
-    """The beginning of an error or answer, in one line."""
     text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
     return (" ".join(text.split()) or f"no words, {type(said).__name__}")[:200]
 
 
 @dataclass(frozen=True, eq=False)
 class ServedCell:
-    """A server with the model of a cell, and the protocol, resolved from files on this machine, that cuts its text."""
+    """A server with the model of a cell, and the protocol by which files on this machine cut its text."""
 
     server: Server
     version: str
@@ -185,8 +180,8 @@ class ServedCell:
     ) -> dict[str, pa.Array]:
         """The columns of `tokens` for the scored tokens of windows; null where the engine gives no value.
 
-        Windows without a scored position are not sent, equal choices are sent once; `advance` is called with the number
-        of tokens just scored; `rng` shuffles the windows.
+        Equal choices are sent once; `advance` is called with the number of tokens just scored; `rng` shuffles the
+        windows.
 
         Raises:
             MeasureError: the server fails, reads less than a window, or answers with other tokens, too few of them, no
@@ -224,7 +219,6 @@ def _batches(order: Sequence[int], windows: Sequence[Window], n_tokens: int) -> 
 
 
 def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> list[EngineToken]:
-    """The scored tokens of a window, each with its position in the document."""
     ids, place = window.ids.tolist(), f"the engine's answer to document {window.doc_id}"
     if answer.get("prompt_token_ids") not in (None, ids):
         raise MeasureError(f"{place} is about other tokens than were sent; nothing was written")
@@ -265,7 +259,6 @@ def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = 
 
 
 def _is_folder(root: str, described: DescribedModel) -> bool:
-    """Whether a server on this machine loaded its model from this model's folder."""
     return described.commit is None and Path(root).resolve() == described.folder
 
 
@@ -280,12 +273,12 @@ def measure_by_engine(
 ) -> Record:
     """Measure a cell that the store lacks by a server; return the record that links it to its run.
 
-    The run's identity has the engine and its version too. Where the weights are not on this machine, the model's name
+    The engine and its version are of the run's identity; where the weights are not on this machine, the model's name
     and commit replace their hash.
 
     Raises:
-        RbpxError: the model or its tokenizer does not match the request or the family's file.
-        MeasureError: the server fails, serves another model or version, or reads less than a window.
+        RbpxError: as in `reach`.
+        MeasureError: as in `reach`, or the server reads less than a window.
     """
     started_at = now()
     asked = reach(cell, engine, store)

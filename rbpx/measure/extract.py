@@ -31,8 +31,6 @@ class Distinct:
     """The distinct windows, and all windows that they stand for, each in order of (doc_id, start).
 
     Attributes:
-        windows: the first of each set of equal windows.
-        of_all: every window with a scored position.
         which: for each of `of_all`, the index of its equal in `windows`.
     """
 
@@ -41,7 +39,7 @@ class Distinct:
     which: Rows
 
     def columns_of_all(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Expand the columns of `tokens` from the distinct windows to all; rows are in order in both."""
+        """The columns of `tokens` of all windows from those of the distinct ones, in order."""
         if len(self.windows) == len(self.of_all):
             return dict(columns)
         n_scored = np.asarray([window.n_scored for window in self.windows])

@@ -25,7 +25,7 @@ from rbpx.store.store import Store
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The cells of one request, in order of family, size and checkpoint; a sample that is not here is None."""
+    """The cells of a request, in order of family, size and checkpoint; a sample that is not here is None."""
 
     request: GridKeys
     store: Store
@@ -81,9 +81,9 @@ def grid_here(request: GridKeys, by_name: bool = False) -> Grid:
 
 
 def _hash_members(model: ModelConfig, chosen: Sequence[Member], store: Store) -> dict[str, str | None]:
-    """Content hash of each model of a family that lies in a folder; None for hub ids.
+    """Content hash of each model in a folder; None for hub ids.
 
-    If some folders can be read, the hash of an unreadable one is None too: loading fails later, as that cell's failure.
+    Where some folders can be read, that of an unreadable one is None too: loading fails later, as that cell's failure.
     """
     hashes: dict[str, str | None] = {}
     problems: list[Exception] = []
@@ -103,7 +103,7 @@ _NAMES: Final = {"training_tokens": "tokens", "training_step": "steps"}  # as ex
 
 
 def read_training(folder: Path) -> TrainingFacts:
-    """The facts in `training.json` of a model's folder, or next to its GGUF file; none without such a file.
+    """The facts in `training.json` of a model's folder, or beside its GGUF file; none without such a file.
 
     Raises:
         RbpxError: the file is no JSON object, or a value has the wrong type.

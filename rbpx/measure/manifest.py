@@ -68,7 +68,7 @@ def _inner_padding(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -
 
 
 def _scored_bos(windows: Sequence[Window], protocol: ResolvedProtocol[Any]) -> Record:
-    """The number of texts whose BOS the harness scores; empty if zero."""
+    """How many texts have a BOS that the harness scores; empty if none."""
     if not (protocol.harness and protocol.bos is Bos.tokenizer):
         return {}
     before, _ = ids_around(protocol.loaded.tokenizer)

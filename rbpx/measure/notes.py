@@ -18,10 +18,10 @@ _ALMOST = 0.9  # for estimated tokens: a document of a window's length may be sc
 
 
 def unscored(n_tokens: int, share: float, is_counted: bool = True) -> str | None:
-    """Which part of a text is scored and what scores the rest; None where all is scored.
+    """Which part of a text is scored and what scores the rest; None where all is.
 
-    `share` is of the bytes that the scored tokens and their context cover; `is_counted` says that tokens were not
-    estimated.
+    `share` is of the bytes that the scored tokens and their context cover; `is_counted` says that tokens are no
+    estimate.
     """
     from rbpx.display.vocabulary import part
 
@@ -46,7 +46,7 @@ def log_unscored(cell: Cell, dataset: DatasetConfig, documents: Sequence[Documen
 
 
 def n_bytes_of(documents: Sequence[Document]) -> int:
-    """The bytes (UTF-8) of the texts of documents."""
+    """Bytes (UTF-8) of the texts of documents."""
     return sum(len(document.text.encode()) for document in documents)
 
 

@@ -31,7 +31,6 @@ class ResolvedProtocol(Generic[M]):
     Attributes:
         loaded: the model, its head limited to the vocabulary rows that compete for a rank; a description only where
             another engine runs the model.
-        window: tokens of a window.
         stride: tokens from one window to the next; None reads only the first window of a document.
         bos: which special tokens begin a document.
         padding: whether vocabulary rows without a token compete; `counted` if there are none.
@@ -56,7 +55,7 @@ class ResolvedProtocol(Generic[M]):
     system: str | None = None
 
     def windows(self, documents: Sequence[Document]) -> list[Window]:
-        """The windows of documents, in their order; cached for models of the same tokenizer."""
+        """The windows of documents, in their order; kept for models of the same tokenizer."""
         tokenizer = self.loaded.tokenizer
         settings: list[Hashable] = [self.window, self.stride, self.bos, tuple(self.unscored), tokenizer.bos_token_id]
         settings += [self.harness, self.joined, self.prefix, self.chat]
@@ -84,7 +83,7 @@ class ResolvedProtocol(Generic[M]):
         return f"{visible_line(self.loaded.tokenizer.decode([self.prefix]))} (id {self.prefix}) before each window"
 
     def departures(self) -> list[str]:
-        """Departures from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity.
+        """What differs from first windows, the tokenizer's BOS and the whole vocabulary: part of a run's identity.
 
         Until 0.3.0 special tokens that a tokenizer appends to a text were scored, so those runs differ.
         """
@@ -128,7 +127,7 @@ def resolve_protocol(cell: Cell, loaded: LoadedModel) -> ResolvedProtocol[Loaded
 
 
 def resolve_described(cell: Cell, described: DescribedModel) -> ResolvedProtocol[DescribedModel]:
-    """Resolve as `resolve_protocol` does, for a model of another engine, where the whole vocabulary competes."""
+    """As `resolve_protocol`, for a model of another engine, where the whole vocabulary competes."""
     return _resolve(cell, described, Padding.counted)
 
 

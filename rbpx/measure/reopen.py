@@ -1,7 +1,4 @@
-"""Opens a stored run to measure it again: loads its model, cuts its documents, and checks both by hash.
-
-The run's stored request is repeated: the same text, cut by the same protocol for the same model.
-"""
+"""Opens a stored run to measure it again: repeats its request, and checks its model and text by hash."""
 
 from dataclasses import asdict, astuple, dataclass, field, replace
 
@@ -41,7 +38,7 @@ class RunNames:
 
 @dataclass
 class Reopener:
-    """Opens the runs of a store again; caches texts, and the last model."""
+    """Opens the runs of a store again; keeps texts, and the last model."""
 
     store: Store
     processes: ProcessGroup
@@ -99,7 +96,7 @@ class Reopener:
             self.store.drop_record("failures", key)
 
     def _cell(self, run: RunNames, dtype: Dtype | None = None) -> tuple[Cell, str | None, list[Document]]:
-        """The cell of a run, the commit of its model, and its documents that have a scored token."""
+        """With the commit of its model, and its documents that have a scored token."""
         record = self._record(run)
         cell, documents = self._ask_again(record, dtype)
         self._check(run, f"dataset {run.dataset}", text_hash=cell.text_hash)
@@ -110,7 +107,7 @@ class Reopener:
         return cell, record["commit"], [document for document in documents if document.doc_id in scored]
 
     def _check(self, run: RunNames, name: str, **hashes: str | None) -> None:
-        """Refuse a model or text whose hash differs from the run's; weights that are not here have no hash."""
+        """Weights that are not here have no hash."""
         facts = self.store.manifest(run.run_id)
         for what, now_is in hashes.items():
             if None not in (facts[what], now_is) and now_is != facts[what]:
@@ -138,11 +135,7 @@ class Reopener:
         return max(answered, key=lambda cell: str(cell["asked_at"]))
 
     def _ask_again(self, record: Record, dtype: Dtype | None) -> tuple[Cell, list[Document]]:
-        """The cell of a record, in another precision if `dtype` is set, and the documents of its text.
-
-        Raises:
-            RbpxError: the record has no complete request, or its model or text is not available.
-        """
+        """The cell of a record, in another precision if `dtype` is set, and the documents of its text."""
         values = {name: record["config"].get(name) for name in _ASKED}
         if None in values.values():
             raise RbpxError("its record lacks a part of the request, as where tokens were imported; measure it anew")

@@ -24,7 +24,6 @@ class Measured:
 
     Attributes:
         cell_keys: cells that the store now holds, measured now or before.
-        failures: cells that were not measured.
         n_new: number of cells measured now.
         error: why no cell was tried.
         status: exit status of the error, 0 without one.
@@ -44,7 +43,7 @@ def not_measured(request: GridKeys, problem: Exception) -> Measured:
 
 
 def note_failure(store: Store, key: str, names: Record, cell: str, problem: RbpxError, said: str) -> Failure:
-    """Write why a cell failed to `failures` of its store, unless read-only; adds the traceback if unexpected."""
+    """Write why a cell failed to `failures` of its store, unless read-only, with the traceback if unexpected."""
     traceback = problem.traceback if isinstance(problem, UnexpectedError) else None
     where = "" if traceback is None else "; its traceback is in the store's relation failures"
     try:
@@ -57,12 +56,12 @@ def note_failure(store: Store, key: str, names: Record, cell: str, problem: Rbpx
 
 
 def told(problem: Exception, request: GridKeys) -> str:
-    """The error message for people; for what is missing offline, with the command that downloads the sweep."""
+    """The error for people; for what is missing offline, with the command that downloads the sweep."""
     if isinstance(problem, NotHereError) and request.download is not None:
         return problem.fetched_by(request.download)
     return str(problem)
 
 
 def pace(run: Mapping[str, Any]) -> str:
-    """The number of tokens of a run and their throughput, for people."""
+    """Tokens of a run and their throughput, for people."""
     return f"{number_of(run['n_tokens'], 'token')} at {run['tokens_per_s']:,.0f} tokens/s"

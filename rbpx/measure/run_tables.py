@@ -20,7 +20,7 @@ Columns = Mapping[str, Any]
 
 
 def text_facts(windows: Sequence[Window], documents: Sequence[Document]) -> Record:
-    """Documents, tokens and bytes of a run's text, without wrong choices, for its manifest."""
+    """Documents, tokens and bytes of a run's text, without wrong choices."""
     true_ids = {document.doc_id for document in documents if document.is_true}
     true_windows = [window for window in windows if window.doc_id in true_ids]
     scored = {window.doc_id for window in true_windows if window.n_scored}
@@ -40,12 +40,11 @@ def cross_entropy_nats(columns: Columns, documents: Sequence[Document]) -> float
 
 
 def _is_true(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.bool_]:
-    """Which scored tokens are of texts, targets and right choices."""
     return np.asarray([document.is_true for document in documents])[_documents_of(columns, documents)]
 
 
 def _documents_of(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.intp]:
-    """The index of each scored token's document in `documents`, which are sorted by id."""
+    """Indices in `documents`, which are sorted by id."""
     return np.searchsorted([document.doc_id for document in documents], np.asarray(columns["doc_id"]))
 
 
@@ -86,7 +85,7 @@ def _with_parts(
     columns: pa.Schema,
     places: npt.NDArray[np.intp] | None = None,
 ) -> pa.Table:
-    """Add the columns about items: each document's part in its item, or with `places` each token's document's part."""
+    """Add the columns about items: of each document, or with `places` of each token's document."""
     for column in list(columns)[table.num_columns :]:
         values = pa.array([getattr(document.part, column.name, None) for document in documents], column.type)
         table = table.append_column(column, values if places is None else values.take(pa.array(places)))
@@ -94,7 +93,6 @@ def _with_parts(
 
 
 def _places(windows: Sequence[Window]) -> dict[str, npt.NDArray[np.int32]]:
-    """The byte span of each scored token in its document, in the order of `tokens`."""
     begin_N, length_N = (np.concatenate(parts) for parts in zip(*(w.scored_bytes for w in windows), strict=True))
     return {"first_byte": begin_N.astype(np.int32), "n_bytes": length_N.astype(np.int32)}
 

@@ -45,8 +45,6 @@ _FLOAT32: Final = "float32 does not use the GPU's tensor cores; dtype=bfloat16 d
 
 @dataclass(frozen=True, eq=False)
 class _Measuring:
-    """A grid and its progress so far."""
-
     grid: Grid
     sample: Sample
     cell_keys: list[str] = field(default_factory=list)
@@ -60,7 +58,6 @@ class _Measuring:
 
     @property
     def result(self) -> Measured:
-        """What has been done."""
         return Measured(self.grid.request, tuple(self.cell_keys), tuple(self.failures), len(self.new))
 
 
@@ -91,7 +88,7 @@ def measure_grids(
 
 
 def _open(requests: Sequence[GridKeys], quiet: bool) -> list[_Measuring | Measured]:
-    """The grid of each request, limited to its shard; or the result of one that is wrong or has no cell there."""
+    """Limited to its shard; the result of a request that is wrong or has no cell there."""
     opened: list[_Measuring | Measured] = []
     parts: Sequence[frozenset[int] | None] = [None] * len(requests)
     try:
@@ -136,7 +133,7 @@ def _tell_loading(what: str, quiet: bool) -> Tell:
 def _measure_on(
     device: Device, tensor: int | None, grids: Sequence[_Measuring], number: int, n_jobs: int | None, quiet: bool
 ) -> None:
-    """Measure the missing cells model by model; record the failure of a cell and go on."""
+    """Model by model; the failure of a cell is recorded, and the next one is measured."""
     for engine in (grid.grid.request.engine for grid in grids if grid.grid.request.engine is not None):
         refuse_launched(engine)
 
@@ -201,7 +198,6 @@ def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:
 
 
 def _by_model(missing: Sequence[tuple[_Measuring, Cell]]) -> list[list[tuple[_Measuring, Cell]]]:
-    """The cells grouped by model, models in order of their first cell."""
     groups: dict[tuple[object, ...], list[tuple[_Measuring, Cell]]] = {}
     for each, cell in missing:
         place = (each.grid.store.root, cell.engine)
@@ -211,7 +207,7 @@ def _by_model(missing: Sequence[tuple[_Measuring, Cell]]) -> list[list[tuple[_Me
 
 
 def _model_loader(cell: Cell, processes: ProcessGroup, store: Store, split: Split | None) -> Callable[[], LoadedModel]:
-    """A function that loads the model on its first call; if that fails, later calls raise the same error at once."""
+    """Loads the model on its first call; if that fails, later calls raise the same error at once."""
 
     @cache
     def load_once() -> LoadedModel | Exception:
@@ -239,7 +235,6 @@ def _measure(
     progress: GridProgress,
     n_cells: int,
 ) -> None:
-    """Measure one cell and note the result in its grid."""
     from rbpx.measure.cell import measure_cell
     from rbpx.measure.distributed import repeatable
     from rbpx.measure.engine import measure_by_engine
@@ -286,13 +281,12 @@ def _measure(
 
 
 def _plain(value: Any) -> Any:
-    """The value of a key as JSON has it."""
     return value.value if isinstance(value, Enum) else asdict(value)
 
 
 @contextmanager
 def split_of(request: GridKeys, store: Store) -> Iterator[Split | None]:
-    """A scratch folder for the parts of a model that is split over devices (device=split), while it is measured."""
+    """A scratch folder for the parts of a model that is split over devices (device=split)."""
     if request.device is not Device.split:
         yield None
         return

@@ -1,7 +1,7 @@
 """Divides the cells of a sweep among independent machines: the same on all, disjoint, balanced.
 
-Each machine computes the division itself, from the request, the architectures of its models and its windows; not from
-the store, a hub's cache, or a text that may have to be downloaded.
+Each machine computes the division from the request, the architectures of its models and its windows; not from the
+store, a hub's cache, or a text that may have to be downloaded.
 """
 
 from collections import defaultdict
@@ -25,12 +25,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Load:
-    """The part of a sweep that one machine measures.
-
-    Attributes:
-        places: of its cells.
-        cost: upper bound on their FLOPs, from the request alone.
-    """
+    """The places of the cells that one machine measures, and an upper bound on their FLOPs, from the request alone."""
 
     places: frozenset[Place]
     cost: float
@@ -83,7 +78,7 @@ def divide(requests: Sequence[GridKeys], n_shards: int) -> list[Load]:
 
 
 def _cells(requests: Sequence[GridKeys]) -> dict[tuple[Cell, str], tuple[Place, float | None]]:
-    """The distinct (cell, text) pairs of a sweep: first place and cost of each."""
+    """The distinct (cell, text) pairs: first place and cost of each."""
     found: dict[tuple[Cell, str], tuple[Place, float | None]] = {}
     for number, request in enumerate(requests):
         for place, cell in enumerate(_named(request)):
@@ -94,13 +89,13 @@ def _cells(requests: Sequence[GridKeys]) -> dict[tuple[Cell, str], tuple[Place, 
 
 
 def _named(request: GridKeys) -> list[Cell]:
-    """The cells of a request's grid, in the same order, without reading its text or models."""
+    """A request's cells in their order, without reading its text or models."""
     named = request if request.protocol is not None else request.but(protocol=ProtocolConfig())
     return cells(named, None, defaultdict(lambda: None))
 
 
 def _cost(cell: Cell, request: GridKeys) -> float | None:
-    """FLOPs of a cell if every document fills a window; None for a hub's model of unknown shape and size."""
+    """FLOPs if every document fills a window; None for a hub's model of unknown shape and size."""
     shape = {} if request.model is None else request.model.shape_of(cell.size)
     architecture = declared_architecture(cell.model, shape, cell.pickled)
     window, _ = cell.cut_for(None if architecture is None else architecture.context)

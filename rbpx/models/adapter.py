@@ -23,8 +23,8 @@ _WRAPPED: Final = "base_layer"  # what peft calls a layer of the model inside it
 def put_adapter(model: Any, adapter: str, name: str, round_base: Callable[[], None] | None = None) -> tuple[Any, int]:
     """The model with an adapter, and the number of parameters that the adapter adds.
 
-    The adapter is merged into the weights, in place. Where `round_base` quantises the layers it stays unmerged, as in
-    QLoRA training, since rounding would erase a part of it.
+    It is merged into the weights, in place. Where `round_base` quantises the layers it stays unmerged, as in QLoRA
+    training, since rounding would erase a part of it.
 
     Raises:
         RbpxError: the adapter changes what the model reads, is of another model, or cannot be merged.
@@ -63,7 +63,7 @@ def _alike(logits_BTV: Tensor, expected_BTV: Tensor, dtype: torch.dtype) -> bool
 
 
 def _opened(model: Any, adapter: str) -> Any:
-    """Peft's model of a model and an adapter, after checking that every adapter weight was loaded."""
+    """Peft's model, after checking that every adapter weight was loaded."""
     from peft import PeftConfig, PeftModel
 
     folder = str(Path(adapter).expanduser())

@@ -1,6 +1,6 @@
 """Reads a model's architecture without its weights, by building it on torch's meta device from local files.
 
-Counts S, all parameters and the longest input; of a multimodal model, those of the part that reads text.
+Of a multimodal model, the part that reads text counts.
 """
 
 import json
@@ -37,7 +37,6 @@ class Architecture:
         held_params: those and the parameters that no text passes, which are loaded too.
         vocab_size: V, rows of the vocabulary.
         head_width: D, width of the head's input.
-        layers: L.
         inner: widest linear map inside a layer.
         attention_width: A, width of all heads together, the mean of all layers.
         context: longest input, tokens; None without a limit.
@@ -113,7 +112,6 @@ def _read(source: str | Path, written_ns: int) -> Architecture | None:
 
 
 def _in_cache(model: str, revision: str | None) -> Path | None:
-    """The folder of a hub id's configuration in the hub's cache; the network is not used."""
     from huggingface_hub import try_to_load_from_cache
 
     path = try_to_load_from_cache(model, "config.json", revision=revision)
@@ -124,8 +122,7 @@ def read_config(source: dict[str, Any] | Path, name: str = "the model") -> Any:
     """The configuration of transformers in a folder or GGUF file, or of its keys; `name` is for errors.
 
     Raises:
-        RbpxError: it asks for attention code that transformers would fetch from a hub, or for more layers than any
-            model has.
+        RbpxError: it asks for attention code that transformers would fetch from a hub, or for absurdly many layers.
     """
     from transformers import AutoConfig
     from transformers.utils.logging import set_verbosity_error
@@ -156,10 +153,7 @@ def read_config(source: dict[str, Any] | Path, name: str = "the model") -> Any:
 
 
 def auto_class(config: Any) -> Any:
-    """The class of transformers that loads a model of this configuration to read text.
-
-    That of causal language models; of multimodal models where no causal one has the configuration.
-    """
+    """The class of transformers that loads a model to read text: a causal one, or else a multimodal one."""
     from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM
 
     both = (AutoModelForCausalLM, AutoModelForMultimodalLM)
@@ -173,7 +167,7 @@ def build(config: Any, auto: Any) -> Any:
 
 
 def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
-    """The architecture of a configuration, or of one in a folder or GGUF file; None if transformers cannot build it."""
+    """The architecture of a configuration, folder or GGUF file; None if transformers cannot build it."""
     try:
         config = read_config(source)
         model = build(config, auto_class(config))
@@ -183,7 +177,7 @@ def read_architecture(source: dict[str, Any] | Path) -> Architecture | None:
 
 
 def architecture_of(model: Any) -> Architecture | None:
-    """The architecture of a causal language model, on any device; None if its configuration does not give it."""
+    """The architecture of a model on any device; None if its configuration does not give it."""
     head = model.get_output_embeddings()
     config = model.config.get_text_config(decoder=True)
     of_layers = layers_of(config)
@@ -266,8 +260,8 @@ def non_embedding_params(model: nn.Module) -> int:
 def active_params(model: nn.Module) -> int | None:
     """Count the parameters of S that one token uses; S for a dense model.
 
-    With k of E experts per token, k / E of the weights of the experts count; the router and shared experts count whole.
-    None where a layer of experts does not say its k.
+    With k of E experts per token, k / E of the experts' weights count; the router and shared experts count whole. None
+    where a layer of experts does not say its k.
     """
     idle, inside = 0.0, {id(parameter) for parameter in _inside(model)}
     for name, layer in model.named_modules():
@@ -286,7 +280,6 @@ def active_params(model: nn.Module) -> int | None:
 
 
 def _experts_of_a_token(model: Any, around: nn.Module) -> int | None:
-    """Experts per token, from the layer, its router or the configuration."""
     said = [vars(module).get("top_k") for module in (around, *around.children())]
     said.append(getattr(model.config.get_text_config(decoder=True), "top_k_experts", None))
     return next((k for k in said if isinstance(k, int)), None)
@@ -308,7 +301,7 @@ def _of_text(model: nn.Module) -> list[nn.Parameter]:
 
 
 def total_params(model: nn.Module) -> int:
-    """Count all parameters that text passes, including embeddings and output head, each once if it is shared."""
+    """Count all parameters that text passes, each once if it is shared."""
     return sum(parameter.numel() for parameter in _of_text(model))
 
 
@@ -347,6 +340,6 @@ def context_of(model: Any) -> int | None:
 
 
 def _n_positions(table: nn.Embedding) -> int:
-    """Positions in a table; in RoBERTa's family they start after the padding row, in OPT and BART at an offset."""
+    """In RoBERTa's family they start after the padding row, in OPT and BART at an offset."""
     first = int(getattr(table, "offset", 0)) if table.padding_idx is None else table.padding_idx + 1
     return table.num_embeddings - first

@@ -24,7 +24,6 @@ class TokensRead:
     """How much of a text a model reads.
 
     Attributes:
-        n_scored: tokens that are predicted and counted.
         n_read: tokens that pass through the model; one in several windows counts in each.
         n_pairs: sum over windows of T^2, the (token, context) pairs of attention.
         n_bytes: of the text that they cover, each once; 0 where not computed.
@@ -58,7 +57,6 @@ def memory_mib(model: Architecture, dtype: str, device: str, tokens_per_batch: i
     """Memory of measuring a cell, MiB: its weights, a batch in the feed-forward part of a layer, a chunk of logits.
 
     Not counted are the process itself, what loading takes besides, and layers that are not feed-forward and take more.
-    A batch has at least one window.
     """
     T = min(window, model.context or window)
     n_batch = T * max(1, tokens_per_batch // T)

@@ -1,7 +1,4 @@
-"""Describes a model without its weights: tokenizer, vocabulary, sizes and context, to cut texts for another engine.
-
-Weights are not downloaded; in a folder they are read only for their hash.
-"""
+"""Describes a model without loading its weights, to cut texts for another engine."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +20,6 @@ class Model:
         commit: the hub's; None for a folder.
         context: longest input in tokens; None without a limit.
         non_embedding_params: S.
-        active_params: as of an `Architecture`.
         weights_hash: of the configuration and the bytes of the weights; None where these are not here.
         tokenizer_hash: of the vocabulary, the merges and the special tokens.
     """
@@ -44,7 +40,6 @@ class DescribedModel(Model):
     """A model as its configuration and its tokenizer describe it.
 
     Attributes:
-        folder: of its files on this machine.
         vocab_size: V, rows that compete for a rank, including those without a token.
     """
 

@@ -47,7 +47,7 @@ def local_folder(model: str, pickled: bool = False) -> Path | None:
 
 
 def weight_files(folder: Path, model: str, pickled: bool = False) -> list[Path]:
-    """The files that hold a model's weights, sorted by name: safetensors if there are any, else `pickled` ones.
+    """The files of a model's weights, sorted by name: safetensors if there are any, else `pickled` ones.
 
     Raises:
         RbpxError: there are none, or only pickles that are not allowed, or an index names files that do not exist.
@@ -78,7 +78,6 @@ def without_safetensors(model: str, place: str, pickles: Sequence[str]) -> RbpxE
 
 
 def _indexed_files(folder: Path, index: str, present: Sequence[str], model: str) -> list[Path]:
-    """The files that an index names, sorted; none without an index."""
     if not (folder / index).is_file():
         return []
     named = sorted({str(name) for name in _read_json(folder / index, model).get("weight_map", {}).values()})

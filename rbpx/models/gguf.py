@@ -1,7 +1,7 @@
 """Opens GGUF files (of llama.cpp) with transformers, and checks that the loaded model matches the file.
 
-The package gguf reads the header. transformers silently ignores what it does not know: a tensor, a scaling of
-positions, a rule of pre-tokenisation; this module corrects or refuses what differs.
+transformers silently ignores what it does not know: a tensor, a scaling of positions, a rule of pre-tokenisation; this
+module corrects or refuses what differs.
 """
 
 from collections import Counter
@@ -65,15 +65,12 @@ class GgufHeader:
 
     @property
     def architecture(self) -> str:
-        """What llama.cpp calls the architecture of the model."""
+        """What llama.cpp calls the architecture."""
         return str(self.metadata["general.architecture"])
 
     @property
     def quantisation(self) -> str | None:
-        """The quantisation, e.g. Q4_K_M: as the file names it, else the type of most weights.
-
-        None for floating-point weights of 16 or 32 bits.
-        """
+        """As the file names it (Q4_K_M), else the type of most weights; None for 16 or 32 bits."""
         from gguf import LlamaFileType
 
         try:
@@ -130,10 +127,7 @@ def _read_header(path: Path, n_bytes: int, written_ns: int) -> GgufHeader:
 
 
 def stored_as(hashes: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The quantisation of GGUF files.
-
-    Args:
-        hashes: of models by their ids; those without one cannot be read here.
+    """The quantisation of the GGUF files among models, whose hashes are given by their ids; None cannot be read here.
 
     Raises:
         RbpxError: as of `read_header`.
@@ -147,7 +141,7 @@ def _unread(name: str, what: str) -> RbpxError:
 
 
 def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
-    """The folder and keyword arguments with which transformers' `from_pretrained` opens a folder or GGUF file."""
+    """The folder and arguments with which transformers' `from_pretrained` opens a folder or GGUF file."""
     return (place.parent, {"gguf_file": place.name}) if is_gguf(place) else (place, {})
 
 
@@ -214,13 +208,7 @@ def cut_as_llama(tokenizer: Any, path: Path, name: str) -> None:
 
 
 def _check_rotations(frequencies: Sequence[Any], header: GgufHeader, name: str) -> None:
-    """Check the rotary frequencies of every kind of layer against the file.
-
-    The i-th of n pairs of dimensions is turned by base^(-i / n) radians a token.
-
-    Raises:
-        RbpxError: they differ.
-    """
+    """Check the rotary frequencies of each kind of layer: the i-th of n pairs turns by base^(-i / n) a token."""
     base, n_dimensions = (header.metadata.get(f"{header.architecture}.{key}") for key in (_BASE, _TURNED))
     for key, said, ours in (
         (_TURNED, n_dimensions, {2 * len(each) for each in frequencies}),
@@ -231,11 +219,7 @@ def _check_rotations(frequencies: Sequence[Any], header: GgufHeader, name: str) 
 
 
 def _check_keys(model: Any, header: GgufHeader, name: str) -> None:
-    """Check that the model's configuration has every architecture key of the file.
-
-    Raises:
-        RbpxError: it lacks one.
-    """
+    """Check that the model's configuration has every architecture key of the file."""
     from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
     from transformers.integrations.gguf import GGUF_CONFIG_ARCHS
 

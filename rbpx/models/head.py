@@ -63,13 +63,13 @@ def float32_product(head: nn.Module, dtype: torch.dtype) -> HeadProduct:
 
 
 def _of_whole_tiles(weight_VD: Tensor) -> Tensor:
-    """A head's matrix, zero-padded to a multiple of 64 rows, because cuBLAS is slower for other widths."""
+    """Zero-padded to a multiple of 64 rows, because cuBLAS is slower for other widths."""
     n_more = -len(weight_VD) % 64
     return nn.functional.pad(weight_VD, (0, 0, 0, n_more)) if n_more else weight_VD
 
 
 class _MovingLinear(nn.Linear):
-    """A linear layer that moves its input to the device of its weights."""
+    """Moves its input to the device of its weights."""
 
     def forward(self, hidden_ND: Tensor) -> Tensor:
         return super().forward(hidden_ND.to(self.weight.device))
@@ -181,7 +181,7 @@ class Head:
         return lambda: ranks
 
     def _matrix(self) -> tuple[Tensor, Tensor | None] | None:
-        """The competing rows of the head's matrix and of its bias; None if it is not a plain matrix in CPU memory."""
+        """The competing rows of the matrix and of its bias; None if it is not a plain one in CPU memory."""
         if self.product is None or self.product.weight_VD is None:
             return None
         bias_V = self.product.bias_V
@@ -189,7 +189,7 @@ class Head:
 
 
 def without_tiles(head: Head) -> Head:
-    """The head without the tile kernel, for work too small to load it: all logits of a few positions at a time."""
+    """The head without the tile kernel, for work too small to load it."""
     return replace(head, product=None if head.product is None else HeadProduct(head.product.logits))
 
 
@@ -208,7 +208,7 @@ def _probe_ids(model: Any) -> Tensor:
 def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None) -> tuple[Tensor, Tensor]:
     """Substituted float32 head logits, and the model's output for them; both [B, T, V].
 
-    Everything after the head is thus computed in float32; 16-bit rounding would hide a factor near 1 or a high cap. The
+    All that follows the head is thus computed in float32; 16-bit rounding would hide a factor near 1 or a high cap. The
     largest absolute logit is scaled to `largest`; None leaves the logits as they are.
     """
     given: list[Tensor] = []
@@ -230,10 +230,10 @@ def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None)
 
 
 def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
-    """Determine what the model does after its head from a few tokens: name, function, width of the logits.
+    """What the model does after its head, from a few tokens: name, function, width of the logits.
 
-    A candidate must explain logits scaled to `_PROBE_LOGIT`, where a soft cap has an effect, and the head's own logits,
-    where a small term shows that rounding of large ones would hide.
+    A candidate must explain logits scaled to `_PROBE_LOGIT`, where a soft cap has an effect, and the head's own, where
+    a small term shows that rounding of large ones would hide.
     """
     ids_BT = _probe_ids(model)
     plain, emitted = zip(*(_emitted(model, head, ids_BT, largest) for largest in (_PROBE_LOGIT, None)), strict=True)
@@ -271,13 +271,13 @@ def _softcap(logits_NV: Tensor, cap: float) -> Tensor:
 
 
 def _soft_caps(config: Any) -> list[float]:
-    """The soft caps in a configuration; their names differ by architecture."""
+    """Their names differ by architecture."""
     named = {key: value for key, value in config.to_dict().items() if "logit" in key and "cap" in key}
     return [float(cap) for cap in named.values() if isinstance(cap, int | float) and cap > 0]
 
 
 def _configured(scale: float, config: Any) -> float:
-    """The configured value that a measured factor matches; its digits are the same on every machine."""
+    """The configured value that a measured factor matches, the same to the digit on every machine."""
     values = [float(v) for v in config.to_dict().values() if isinstance(v, int | float) and v]
     near = [c for v in values for c in (v, 1 / v) if abs(c / scale - 1) < _ROUNDING]
     return min(near, key=lambda c: abs(c - scale), default=scale)
@@ -286,8 +286,8 @@ def _configured(scale: float, config: Any) -> float:
 def open_head(model: Any, group: TensorGroup | None = None) -> Head:
     """Probe the model once and return its head as a function to float32 logits, for weights of any dtype.
 
-    For 16-bit models the product is formed in float32 from 16-bit weights and states: logits rounded to 16 bits tie. Of
-    processes that share the model (`group`) each computes the logits of its part.
+    For 16-bit models the product is formed in float32: logits rounded to 16 bits tie. Of processes that share the model
+    (`group`) each computes the logits of its part.
 
     Raises:
         RbpxError: several processes share it, and its head cannot be divided.

@@ -64,9 +64,7 @@ def fetch(
 
 
 def needed_files(model: str, revision: str | None, pickled: bool, weights: bool) -> Needs:
-    """The current commit of a hub model's revision, and the files that `fetch` would download (arguments as there).
-
-    If the hub does not answer and the cache holds the whole model, these are the cached files.
+    """Commit and files that `fetch` would download now; the cached files if the hub does not answer.
 
     Raises:
         RbpxError: as `fetch`.
@@ -123,14 +121,13 @@ def check_snapshot(
 
 
 def _info(model: str, revision: str | None, files_metadata: bool = False) -> Any:
-    """What the hub says of a repository. Requested first because it has a timeout, which downloads lack."""
+    """Requested first because it has a timeout, which downloads lack."""
     from huggingface_hub import HfApi
 
     return HfApi().model_info(model, revision=revision or "main", timeout=TIMEOUT_S, files_metadata=files_metadata)
 
 
 def _weight_patterns(repo_files: Collection[str], model: str, pickled: bool) -> list[str]:
-    """Patterns of the weight files to download."""
     top = sorted(name for name in repo_files if "/" not in name)
     if any(name.endswith(".safetensors") for name in top):
         return ["*.safetensors"]
@@ -169,7 +166,6 @@ def _cached(model: str, revision: str | None, pickled: bool) -> Path:
 def _undelivered(
     model: str, revision: str | None, pickled: bool, problem: Exception, cache_problem: Exception
 ) -> MeasureError:
-    """The error for a hub that failed when the cache does not hold the model either."""
     from huggingface_hub import constants
 
     missing = re.search(r"missing \(([^)]*)\)", str(cache_problem))  # huggingface_hub's, for an interrupted download

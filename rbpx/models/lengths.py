@@ -1,8 +1,6 @@
 """Finds which windows a model may read in one batch; in some models states depend on the longest text of the batch.
 
-longrope's switch lengths are known; a trial on loading detects other causes.
-
-Shapes: B windows, T tokens.
+longrope's switch lengths are known; a trial on loading detects other causes. Shapes: B windows, T tokens.
 """
 
 from bisect import bisect_left
@@ -130,6 +128,6 @@ def _with_other_end(model: Any, ids_BT: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _settings(model: Any) -> dict[tuple[str, str], str]:
-    """What the modules of a model are set to by a word, as the kind of their attention."""
+    """What its modules are set to by a word, as the kind of their attention."""
     named = ((name, vars(module)) for name, module in model.named_modules())
     return {(name, key): word for name, own in named for key, word in own.items() if isinstance(word, str)}

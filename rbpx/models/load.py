@@ -1,8 +1,4 @@
-"""Loads a model for measuring: fetches and verifies it, and places it on its devices with its tokenizer and head.
-
-`hub` downloads, `folder` finds the files of a model, `pretrained` calls transformers, `head` maps hidden states to
-logits.
-"""
+"""Loads a model for measuring: fetches and verifies it, and places it on its devices with its tokenizer and head."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,8 +56,6 @@ class LoadedModel(Model):
     Attributes:
         model: of transformers, in evaluation mode on its device.
         n_token_ids: the tokenizer's ids; later rows of the vocabulary have no token.
-        head: makes float32 logits from hidden states.
-        lengths: which windows may share a batch.
         files: the weight files, with their state before they were hashed.
         adapted: facts of its adapter for the manifest.
     """
@@ -107,7 +101,7 @@ class LoadedModel(Model):
 
 
 def _stamp(path: Path) -> Sequence[int] | None:
-    """Length, time and inode of the file that a path leads to; None where it is gone."""
+    """Length, time and inode of the file at a path; None where it is gone."""
     try:
         stat = path.stat()
     except OSError:
@@ -203,7 +197,7 @@ def _check_asked(name: str, split: Split | TensorGroup | None, quantise: Quantis
 
 
 def _lengths(model: nn.Module, name: str, group: TensorGroup | None) -> Lengths:
-    """Which lengths a batch may mix; says what it means where the first text fails in a multimodal model."""
+    """Says what it means where the first text fails in a multimodal model."""
     try:
         return lengths_of(model, context_of(model), is_shared=group is not None)
     except RbpxError:

@@ -1,10 +1,8 @@
 """A model's cache of tokens read before, so that the shared beginning of several texts is read once.
 
 Keys and values of a shared beginning lie in memory once, and are joined to the continuations layer by layer, per pass.
-Other caches, such as Mamba's states, are as long as one token and are copied for each text. `continues` tests a model's
-caches on one of its texts.
-
-Shapes: R rows, texts that were read together; T tokens, D hidden width.
+Other caches, such as Mamba's states, are as long as one token and are copied for each text. Shapes: R rows, texts that
+were read together; T tokens, D hidden width.
 """
 
 import copy
@@ -31,8 +29,7 @@ class _Joined:
     """Mixin for an attention layer's cache: the keys and values of its own pass, and a link to those before.
 
     Attributes:
-        before: the layer's keys and values up to this pass.
-        rows: [R], the row there that each row of this pass continues.
+        rows: [R], the row of `before` that each row of this pass continues.
         keeps: whether a later pass will continue this one.
     """
 
@@ -62,7 +59,6 @@ class _Joined:
         return [*([] if self.before is None else self.before.passes(self.rows.to(rows.device)[rows])), (self, rows)]
 
     def get_seq_length(self) -> int:
-        """Number of tokens that were read."""
         return self.n_read
 
     def _count(self, n_tokens: int) -> None:
@@ -74,7 +70,7 @@ class _Joined:
 
 
 def _joined(parts: Sequence[tuple[Tensor, Tensor]], own: Tensor, n_unseen: int) -> Tensor:
-    """Keys or values of rows of several passes, then of this one, copied once, without the first `n_unseen` tokens."""
+    """Keys or values of rows of several passes, then of this one, copied once, without the first `n_unseen`."""
     at = -n_unseen
     n_tokens = at + sum(part.shape[-2] for part, _ in parts) + own.shape[-2]
     joined = own.new_empty(*own.shape[:2], n_tokens, own.shape[-1])

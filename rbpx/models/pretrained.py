@@ -38,8 +38,8 @@ def load_weights(
 ) -> Any:
     """The language model of a folder or GGUF file, in evaluation mode, with all its weights from its own files.
 
-    A multimodal model is loaded whole where transformers has no class for its text alone. `dtype` overrides the
-    checkpoint's own choice; `pickled` allows pytorch_model.bin if there are no safetensors.
+    A multimodal model is loaded whole where transformers has no class for its text alone. `pickled` allows
+    pytorch_model.bin if there are no safetensors.
 
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.
@@ -97,11 +97,7 @@ def load_weights(
 
 
 def _check_names(model: Any, config: Any, report: Any, name: str) -> None:
-    """Check that the files have every tensor that the model reads text with, and no others.
-
-    Raises:
-        RbpxError: one is missing, of another shape, or has no place in the model.
-    """
+    """Check that the files have every tensor that the model reads text with, in its shape, and no others."""
     beside = {id(parameter) for parameters in beside_text(model).values() for parameter in parameters}
     others = {key for key, parameter in model.named_parameters() if id(parameter) in beside}
     missing = sorted(set(report["missing_keys"]) - others)
@@ -128,8 +124,8 @@ def _check_names(model: Any, config: Any, report: Any, name: str) -> None:
 def _left_over(model: Any, config: Any, unused: Collection[str]) -> list[str]:
     """The tensors in a model's files that it did not take, though they may belong to its computation.
 
-    Without buffers that the model computes, scales that its quantiser knows, and towers and projectors of a multimodal
-    model. What transformers itself declares as unused is not in its report.
+    Without buffers that it computes, scales that its quantiser knows, and towers and projectors of a multimodal model.
+    What transformers itself declares as unused is not in its report.
     """
     if not unused:
         return []
@@ -179,11 +175,7 @@ def _meaning(model: Any, key: str) -> str:
 
 
 def _check_numbers(model: Any, files: Sequence[Path], unused: Collection[str], name: str) -> None:
-    """Check that no integers or 8-bit numbers are read into weights: without their scales these are others.
-
-    Raises:
-        RbpxError: a file has a matrix of them that is none in the model.
-    """
+    """Check that no integers or 8-bit numbers are read into weights: without their scales these are others."""
     tensors = {**model.state_dict(), **dict(model.named_buffers())}
     whole = {key.rpartition(".")[2] for key, tensor in tensors.items() if not tensor.is_floating_point()}
     ignored = model._keys_to_ignore_on_load_unexpected or ()
@@ -200,7 +192,7 @@ def _check_numbers(model: Any, files: Sequence[Path], unused: Collection[str], n
 
 
 def _matrices_of_others(files: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """Names and types of the matrices in weight files that are not of `_FLOATS`."""
+    """Names and types of the matrices that are not of `_FLOATS`."""
     for path in files:
         if path.suffix == ".safetensors":
             with safe_open(path, framework="pt") as file:
@@ -215,7 +207,7 @@ def _matrices_of_others(files: Sequence[Path]) -> Iterator[tuple[str, str]]:
 
 
 def _device_map(split: Split) -> dict[str, Any]:
-    """The arguments of `from_pretrained` for several devices: accelerate's automatic map."""
+    """Accelerate's automatic map."""
     logger = logging.getLogger("accelerate.big_modeling")
     logger.setLevel(logging.ERROR)  # it would warn that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)

@@ -35,7 +35,7 @@ def linear_layers(model: nn.Module, kind: Quantise, name: str) -> list[nn.Linear
     """The layers to be quantised: all linear ones but the output head; `kind` and `name` are for errors.
 
     Raises:
-        RbpxError: the model has no linear layers.
+        RbpxError: the model has none.
     """
     head = model.get_output_embeddings()  # type: ignore[operator]
     layers = [each for each in model.modules() if type(each) is nn.Linear and each is not head]

@@ -56,10 +56,7 @@ class TensorGroup:
         return parts
 
     def together(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns here; an error in one process is raised in all.
-
-        `work` must not wait for another process.
-        """
+        """What `work`, which waits for no other process, returns here; an error in one process is raised in all."""
         problem: Exception | None = None
         try:
             result = work()
@@ -71,11 +68,11 @@ class TensorGroup:
         return result
 
     def sum_over(self, values: Tensor) -> Tensor:
-        """The sum of a tensor over the group, on each of its processes."""
+        """The sum over the group, on each of its processes."""
         return self._reduced(values, torch.distributed.ReduceOp.SUM)
 
     def max_over(self, values: Tensor) -> Tensor:
-        """The elementwise maximum of a tensor over the group, on each of its processes."""
+        """The elementwise maximum over the group, on each of its processes."""
         return self._reduced(values, torch.distributed.ReduceOp.MAX)
 
     @property

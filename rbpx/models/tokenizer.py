@@ -56,7 +56,7 @@ def count_ids(tokenizer: Any, rows: int, name: str) -> int:
 
 
 def hash_tokenizer(tokenizer: Any) -> str:
-    """The identity of a tokenizer: a hash of everything that decides a text's ids."""
+    """The identity of a tokenizer: a hash of all that decides a text's ids."""
     return _hash(tokenizer.backend_tokenizer.to_str(), tuple(sorted(tokenizer.all_special_ids)))
 
 

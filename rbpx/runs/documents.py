@@ -35,7 +35,7 @@ EDGES: Final = tuple(
 
 
 def distinct_ranks(rank: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.intp]]:
-    """The distinct ranks, ascending, and the index of each given rank among them; ranks are multiples of 1/2."""
+    """The distinct ranks, ascending, and the index of each given one among them; ranks are multiples of 1/2."""
     halves = (2 * rank).astype(np.intp)
     occurs = np.zeros(halves.max(initial=0) + 1, bool)
     occurs[halves] = True
@@ -49,7 +49,7 @@ def rank_edges(V: int, per_decade: int) -> list[int]:
 
 
 def text_tokens(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> list[npt.NDArray[Any]]:
-    """Document, position, id, nats and rank of each scored token, as they are stored; questions share one read."""
+    """Document, position, id, nats and rank of each scored token, as stored; questions share one read."""
     tokens = ask_once(connection, "text_tokens", run_id=run_id, ties=ties.value)
     return [numbers(tokens[name]) for name in tokens.column_names]
 
@@ -127,8 +127,7 @@ class Documents:
         unit_D: number of the unit of each document.
         n: units with a token.
         effective: effective sample size.
-        dependence: variance relative to that of independent units where neighbours in the source are alike; 1 where no
-            dependence is detected.
+        dependence: variance relative to that of independent units where neighbours in the source are alike, else 1.
         is_one_text: whether all are parts of one text; then each is a unit.
     """
 

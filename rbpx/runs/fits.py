@@ -65,9 +65,7 @@ def fit_points(points: Points, method: Method, pins: Priors = NO_PRIORS) -> Law:
 
 
 def fit_all(series: Sequence[Points], method: Method, compares: bool = True, pins: Priors = NO_PRIORS) -> list[Law]:
-    """Fit laws as `fit_points` does, and compare their forms where the method is ordinary least squares.
-
-    With weights no forms are compared.
+    """Fit laws as `fit_points` does; without weights, `ols` compares their forms too.
 
     Raises:
         RbpxError: a fixed parameter is impossible, or the method cannot use the weights of the runs.
@@ -98,7 +96,7 @@ def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
 
 
 def _replicates(points: Points, signed: bool) -> Replicates | None:
-    """Replicates of a quantity times its sign; None without any, or with one document."""
+    """Times the sign of the quantity; None with one document."""
     if points.y_BN is None or points.doubt is Status.one_document:
         return None
     sign = -1 if signed and len(points.y_N) > 0 and points.y_N[0] < 0 else 1
@@ -145,7 +143,7 @@ def pinning(method: Method, pins: Priors) -> Method:
 
 
 def doubted(group: Group, law: Law) -> Law:
-    """Add the warnings about the runs and documents of its group to the reasons of a law."""
+    """Add the warnings about the runs and documents of its group."""
     return replace(law, fit=_with_more(law.fit, [*document_doubts(group, law.fit), *group.doubts]))
 
 
@@ -194,7 +192,7 @@ def alike(rows: Sequence[Record]) -> list[Record]:
 
 
 def with_cells(group: Group, rows: list[Record], cells: Sequence[SweepCell]) -> list[Record]:
-    """Append a row of kind cell for each best run of a sweep, if any."""
+    """Append a row of kind cell for each best run of a sweep."""
     if not cells:
         return rows
     of_cells = [{"kind": "cell", **group.names(), **cell.row()} for cell in cells]
@@ -202,7 +200,7 @@ def with_cells(group: Group, rows: list[Record], cells: Sequence[SweepCell]) -> 
 
 
 def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None) -> Record:
-    """A row of the relation `fits`; `own` has the params that only this law has."""
+    """A row of `fits`; `own` has the params that only this law has."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]
     choice = {} if law.choice is None else {"choice": asdict(law.choice)}
     more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
@@ -254,7 +252,7 @@ def record_of(group: Group, law: str, fit: LawFit, run_ids: Sequence[str], metho
 
 
 def rank_fit_record(run: Run, ties: Ties, fit: RankFit, implied: Record) -> Record:
-    """A row of the relation `rank_fits`; `implied` has params besides those of the distribution."""
+    """A row of `rank_fits`; `implied` has params besides those of the distribution."""
     return {
         **{name: each for name, each in vars(fit).items() if name != "theta"},
         **{"run_id": run.run_id, "ties": ties.value, "created_at": now()},
@@ -263,10 +261,9 @@ def rank_fit_record(run: Run, ties: Ties, fit: RankFit, implied: Record) -> Reco
 
 
 def stands(law: Law) -> bool:
-    """Whether a law holds: its trend is significant, also in the replicates, and no warning concerns its form.
+    """Whether a law holds: the interval of alpha lies above 0 and no warning says that its form or alpha is unsure.
 
-    0 < RBP_k < 1 at every size and in nearly all replicates, the interval of alpha lies above 0, and there is no
-    warning of curvature, reversal, a failed backtest or an undetermined alpha.
+    0 < RBP_k < 1 must hold at every size and in nearly all replicates.
     """
     fit = law.fit
     falls = fit.alpha.lo is not None and fit.alpha.lo > 0
@@ -285,5 +282,5 @@ def supported(laws: Iterable[Law]) -> int | None:
 
 
 def largest_standing(laws: Iterable[Law]) -> int | None:
-    """The largest k at which a law stands, whatever the smaller k; None where none does."""
+    """The largest k at which a law stands, whatever the smaller k."""
     return max((law.k for law in laws if law.k is not None and stands(law)), default=None)

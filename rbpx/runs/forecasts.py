@@ -14,7 +14,7 @@ _OF_MODEL: Final = ("family", "dataset", "variant")
 def is_about(names: Mapping[str, Any], S: float, D: float | None, run: Run, near: float = NEAR) -> bool:
     """Whether a run measures the model and text of a forecast, with any protocol or dtype, S and D as near as `near`.
 
-    `names` are those of the group that the forecast was fitted to; D is None where it is about the size alone.
+    `names` are those of the group that it was fitted to; D is None where it is about the size alone.
     """
     texts = {names["text_hash"], run.text_hash}
     if any(names[name] != getattr(run, name) for name in _OF_MODEL) or len(texts - {None}) > 1:

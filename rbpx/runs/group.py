@@ -57,7 +57,6 @@ class Group:
     """Runs that may enter one fit, in order: alike in source, text, protocol, dtype and, but for `By.text`, variant.
 
     Attributes:
-        by: what its points differ in.
         left_out: how many runs are no points, by reason.
         left_out_by_place: how many checkpoints are no points because of their learning-rate schedule.
         documents: for resampling; None where each document is a unit.
@@ -106,7 +105,7 @@ class Group:
 
     @property
     def n_documents(self) -> int:
-        """Number of documents drawn, including those without a token; 0 where unknown."""
+        """Documents drawn, including those without a token; 0 where unknown."""
         return (self.first.n_documents or 0) + (self.first.n_skipped or 0)
 
     @property
@@ -154,7 +153,7 @@ class Group:
 
     @property
     def fixed_size(self) -> str | None:
-        """The size that all runs share, for a law in D or step; None where sizes differ."""
+        """The size that all runs share, for a law in D or step."""
         return self.runs[0].size if self.by is By.axis and self.axis is not Axis.C else None
 
     @property
@@ -180,12 +179,12 @@ class Group:
 
     @property
     def n_unsure(self) -> int:
-        """Number of points before the last of their training whose schedule is unknown."""
+        """Points before the last of their training whose schedule is unknown."""
         return self._n_before_last([run for run in self.runs if run.place is None])
 
     @property
     def n_undecayed(self) -> int:
-        """Number of points before the last of their training, without ends of decays; 0 if all are at a constant rate.
+        """Points before the last of their training, without ends of decays; 0 if all are at a constant rate.
 
         A single point may be finished whatever its schedule is called, so every training must have several.
         """
@@ -215,7 +214,7 @@ class Group:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on what was computed, left out or chosen, a line each."""
+        """What was computed, left out or chosen, a line each."""
         along = self._notes_of_axis if self.by is By.axis else []
         routed = sum(run.is_routed for run in self.runs)
         counts = f"S counts all experts of {number_of(routed, 'model')}, C = 6 S D those that a token uses"
@@ -263,7 +262,7 @@ class Group:
 
     @property
     def of_trainings(self) -> list[str]:
-        """Describes a point of a surface where it is not simply the finished model of a known training."""
+        """What a point of a surface is where it is not simply the finished model of a known training."""
         n, lines = self.n_undecayed, []
         if self.averaged:
             lines.append(f"A point is the mean of the last {self.averaged} checkpoints of a training, or fewer.")
@@ -293,7 +292,7 @@ class Group:
 
     @property
     def title(self) -> str:
-        """The name of the group in tables and headings."""
+        """The name in tables and headings."""
         return self._titled(f"{self._models} on {self.first.dataset}") + self._against
 
     @property
@@ -353,6 +352,6 @@ def _training(run: Run) -> tuple[Any, ...]:
 
 
 def titles_of(groups: Sequence[Group], names: Sequence[str] | None = None) -> list[str]:
-    """The title of each group, or other names, with the text drawn and the tie rule where these tell groups apart."""
+    """The titles, or other names, with the text drawn and the tie rule where these tell groups apart."""
     texts = [f"text {str(group.first.text_hash)[:8]}" for group in groups]
     return told_apart(names or [each.title for each in groups], texts, [f"ties {group.ties.value}" for group in groups])

@@ -55,14 +55,14 @@ def with_offsets(laws: GroupLaws) -> GroupLaws:
 
 
 def fit_rows(laws: GroupLaws) -> list[Record]:
-    """Returns the rows of `fits`, each with the cells of its frontier."""
+    """The rows of `fits`, each with the cells of its frontier."""
     of_law = grouped(laws.cells, lambda cell: (cell.law, cell.k))
     own = {of: {"frontier": [cell.row() for cell in cells]} for of, cells in of_law.items()}
     return [fit_record(laws.group, law, laws.resamples, own.get((law.law, law.k))) for law in laws.laws]
 
 
 def rank_fit_rows(laws: GroupLaws) -> list[Record]:
-    """Returns the published lognormal fit to the ranks of each run, with the curves derived from it."""
+    """The published lognormal fit to the ranks of each run, with the curves derived from it."""
     rows = []
     for run, of in zip(laws.group.runs, laws.evidence, strict=False):
         if of.paper is not None:

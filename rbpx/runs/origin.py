@@ -1,4 +1,4 @@
-"""Says where numbers come from: the runs of a group, and SQL with its parameters as literals, to get them again."""
+"""Writes out the SQL query behind a figure, with its parameters as literals, for a user to reproduce the numbers."""
 
 import re
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Makes calls about groups of runs one after another, or where a `joblib.parallel_config` of the user says.
 
-A call carries its arguments and the path of the store, never a connection. Results and their order do not depend on
-who makes the calls.
+A call carries its arguments and the path of the store, never a connection. Results and their order do not depend on who
+makes the calls.
 """
 
 import logging
@@ -86,7 +86,7 @@ def in_order(
 def _there(
     version: str, shell: bool, function: Callable[..., T], arguments: tuple[Any, ...]
 ) -> tuple[T, list[logging.LogRecord]]:
-    """Make a call in a worker, with the advice of the interface that asked; returns what it logged too."""
+    """With the advice of the interface that asked; returns what the call logged too."""
     if version != __version__:
         raise RbpxError(f"a worker has rbpx {__version__}, and this process {version}")
     logged: SimpleQueue[logging.LogRecord] = SimpleQueue()

@@ -37,7 +37,6 @@ class Run:
         schedule_tokens: D at which the schedule ends.
         warmup_tokens: D until which the rate rises.
         decay_tokens: tokens of the decay of schedule wsd.
-        lr_decay: how that falls.
         final_lr: the rate at the end; a share of the highest where no lr is known.
         lr: learning rate at this step.
         place: its place in the schedule.
@@ -155,7 +154,7 @@ class Run:
         return None if self.window in (None, ProtocolConfig.window) else f"window {self.window}"
 
     def stated(self, law: str, k: int | None = None) -> float | None:
-        """The value of a quantity in an imported run, RBP_k as a share; None where it has none."""
+        """The value of a quantity in an imported run, RBP_k as a share."""
         if law == "rbp":
             return self.observed.get((k or 1, 1))
         return self.cross_entropy_nats if law == "cross_entropy" else self.imported.get(law)
@@ -180,7 +179,7 @@ def grouped(each: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def tokens_of(run: Run) -> float | None:
-    """Training tokens D as known, else C / (6 S) with S the active parameters; None where neither is known."""
+    """Training tokens D as known, else C / (6 S) with S the active parameters."""
     if run.training_tokens is not None:
         return float(run.training_tokens)
     return None if run.training_flops is None else run.training_flops / (6 * run.used_params)
@@ -227,7 +226,7 @@ def by_progress(runs: Iterable[Run]) -> list[Run]:
 
 
 def _progress(run: Run) -> tuple[float, int, bool]:
-    """Sort key of training progress: tokens, then steps; the released model comes last."""
+    """Tokens, then steps; the released model comes last."""
     is_released, tokens = run.revision in (None, "main"), tokens_of(run)
     if tokens is None:
         tokens = math.inf if is_released else 0.0

@@ -57,7 +57,7 @@ _LEFT_OUT: Final = {
 
 
 def said_of_places(runs: Sequence[Run], n_left_out: Mapping[SchedulePhase, int]) -> list[str]:
-    """Notes on how many points are ends of decays and at a constant rate, and how many checkpoints were left out."""
+    """How many points are ends of decays and at a constant rate, and how many checkpoints were left out."""
     counts = {
         place: sum(run.place is place for run in runs) for place in (SchedulePhase.end, SchedulePhase.constant, None)
     }
@@ -127,7 +127,7 @@ def _length(states: Sequence[Run], held: Sequence[int]) -> float:
 
 
 def _place(states: Sequence[Run], at: int, peak: float, names: set[str]) -> SchedulePhase:
-    """The place of a checkpoint whose rate is not held."""
+    """Of a checkpoint whose rate is not held."""
     run, is_last, tokens = states[at], at == len(states) - 1, tokens_of(states[at])
     if names and names <= CONSTANT:
         return SchedulePhase.middle if run.lr is not None and run.lr < peak * (1 - _SAME) else SchedulePhase.constant

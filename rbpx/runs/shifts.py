@@ -34,7 +34,6 @@ class LawShift:
     """One law in S before and after.
 
     Attributes:
-        law: "rbp" or "cross_entropy".
         difference: the law of the ratio after / before, whose exponent is the difference of the exponents, since least
             squares are linear in ln y.
     """
@@ -72,8 +71,7 @@ def shifts_of_run(
 def shift(before: float, after: float, before_B: Floats, after_B: Floats, n_effective: float) -> BeforeAfter:
     """The difference of a quantity with its interval (recipe `expanded`), from replicates [B] with the same documents.
 
-    There is no interval where no replicate differs: the documents then say nothing about the frequency of rarer
-    changes.
+    No interval where no replicate differs: the documents then say nothing about the frequency of rarer changes.
     """
     difference_B = after_B - before_B
     difference = estimate(after - before, difference_B, n_effective, Recipe.expanded)

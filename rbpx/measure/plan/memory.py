@@ -20,8 +20,7 @@ class FreeMemory:
 
     Attributes:
         device: `cpu` or `cuda`, where a model is measured.
-        cpu_mib: available to a new process; None if the system does not report it.
-        gpus_mib: of each GPU.
+        cpu_mib: available to a new process; None if the system does not say.
         disk_mib: on the file system of the store.
     """
 
@@ -41,7 +40,7 @@ def free_memory(device: str, store: Path) -> FreeMemory:
 
 
 def _free_cpu_mib() -> float | None:
-    """Available memory as Linux reports it, within the limits of Slurm and this process's control groups."""
+    """As Linux says, within the limits of Slurm and of this process's control groups."""
     meminfo = Path("/proc/meminfo")
     if not meminfo.is_file():
         return None
@@ -51,7 +50,7 @@ def _free_cpu_mib() -> float | None:
 
 
 def _free_in_group_mib(group: Path) -> float | None:
-    """Memory that a control group (version 2 or 1) leaves; the page cache counts as free."""
+    """Of a control group of version 2 or 1, whose page cache counts as free."""
     for limit, used, files in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -66,7 +65,7 @@ def _free_in_group_mib(group: Path) -> float | None:
 
 
 def _of_slurm_mib() -> list[float]:
-    """Slurm's memory limits for this job, which may be enforced only once the job exceeds them."""
+    """Limits that may be enforced only once the job exceeds them."""
     named = ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE")
     of_node, of_core, n_cores = (int(v) if (v := os.environ.get(name, "")).isdecimal() else 0 for name in named)
     given = of_node or of_core * n_cores
@@ -74,9 +73,9 @@ def _of_slurm_mib() -> list[float]:
 
 
 def what_fits(needed_mib: Mapping[str, float], weights_mib: float, free: FreeMemory) -> str | None:
-    """The smallest change that makes a model fit: a dtype, `split`, or `no` if nothing does.
+    """The smallest change that makes a model fit: a dtype, `split`, or `no` if nothing does; None where it is unknown.
 
-    `needed_mib` is by dtype, the requested one first. None if the system does not report how much memory is free.
+    `needed_mib` is by dtype, the requested one first.
     """
     free_mib = free.gpus_mib[0] if free.device == "cuda" else free.cpu_mib
     if free_mib is None:

@@ -31,12 +31,10 @@ class Planned:
     """A cell with what it costs.
 
     Attributes:
-        cell_state: the cell and its state.
         costs: by name, in MiB and seconds; None where unknown on this machine. weights_mib is of the weight files if
             they are here, else of all parameters in the requested dtype; tokens are those that are scored,
-            tokens_counted
-            says whether they were counted; scored_share is of the bytes of a user's text; time_s is that of the forward
-            passes, by the run that time_from names; fits is that of `memory.what_fits`.
+            tokens_counted says whether they were counted; scored_share is of the bytes of a user's text; time_s is that
+            of the forward passes, by the run that time_from names; fits is that of `memory.what_fits`.
     """
 
     cell_state: CellState
@@ -139,7 +137,7 @@ def _scored_share(request: Planning, documents: Sequence[Document] | None, text:
 def _disk_mib(
     cell_state: CellState, architecture: Architecture | None, n_tokens: int | None, runs: Sequence[Record], store: Store
 ) -> float | None:
-    """Disk use of a run: the bytes per token of the stored run with the most similar vocabulary size."""
+    """By the bytes per token of the stored run with the most similar vocabulary size."""
     if cell_state.run_id is not None:
         return store.run_bytes(cell_state.run_id) / _MIB
     if n_tokens is None:
@@ -153,7 +151,7 @@ def _disk_mib(
 
 
 def _throughputs(runs: Sequence[Record], store: Store, dtype: Dtype, free: FreeMemory) -> list[Throughput]:
-    """The throughput of each run that one process measured in this dtype on a device of this name."""
+    """Of each run that one process measured in this dtype on a device of this name."""
     device = torch.cuda.get_device_name() if free.device == "cuda" else free.device
     throughputs = []
     for run in runs:
@@ -169,7 +167,7 @@ def _throughputs(runs: Sequence[Record], store: Store, dtype: Dtype, free: FreeM
 
 
 def _architecture_of_run(run: Record) -> Architecture | None:
-    """The architecture of a measured model, from the family in its request or from its folder if that still exists."""
+    """From the family in its request, or from its folder if that still exists."""
     family = json.loads(run["config"] or "{}").get("model") or {}
     size = (family.get("sizes") or {}).get(run["size"]) or {}
     shape: dict[str, Any] = {**(family.get("shape") or {}), **(size.get("shape") or {})}

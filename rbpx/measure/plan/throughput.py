@@ -38,7 +38,7 @@ class Throughput:
 
 
 def nearest(throughputs: Sequence[Throughput], flops_per_token: float) -> Throughput | None:
-    """The throughput of the model with the most similar FLOPs per token, by ratio; None if there is none."""
+    """The throughput of the model with the most similar FLOPs per token, by ratio."""
     return min(throughputs, key=lambda t: abs(math.log(t.flops_per_token / flops_per_token)), default=None)
 
 

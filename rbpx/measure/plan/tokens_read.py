@@ -57,14 +57,14 @@ def find_tokens_read(
 
 
 def _reads_same_text(cell: Cell, cut: Cut, run: Record) -> bool:
-    """Whether a run read a cell's text in the same windows; a text that is not here is compared by name."""
+    """In the same windows; a text that is not here is compared by name."""
     same_text = run["text_hash"] == cell.text_hash if cell.text_hash is not None else run["dataset"] == cell.dataset
     return same_text and run["protocol"] == cell.protocol and (run["window"], run["stride"]) == cut
 
 
 @cache
 def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
-    """Hash of a folder's tokenizer and its effective BOS policy; None if it cannot be loaded."""
+    """Hash and effective BOS policy; None if it cannot be loaded."""
     try:
         tokenizer: Any = load_tokenizer(folder, str(folder))
         return hash_tokenizer(tokenizer), acting_bos(tokenizer, Bos(bos)).value
@@ -73,7 +73,7 @@ def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
 
 
 def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
-    """The tokens that a run read, given how its text was cut; documents without a scored token are not read."""
+    """The tokens that a run read, given how its text was cut; documents without a scored token are not."""
     columns = pq.read_table(store.part(run_id, "documents"), columns=["n_tokens", "n_scored"])
     documents = [(n, scored) for n, scored in zip(*(c.to_pylist() for c in columns.columns), strict=True) if scored]
     n_scored = sum(scored for _, scored in documents)
@@ -96,7 +96,7 @@ def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
 
 
 def _estimate_of_items(documents: Sequence[Document], window: int) -> TokensRead:
-    """Estimate where the common beginning of all items, then each context, is read once, in one window a text."""
+    """The common beginning of all items, then each context, is read once, in one window a text."""
     parts = [(document.part, document.text) for document in documents if document.part is not None]
     whole_n = [_n_tokens(text) for _, text in parts]
     n_scored = sum(whole_n) - sum(_n_tokens(text[: part.n_context]) for part, text in parts)

@@ -27,10 +27,9 @@ def batch_windows(
 ) -> Iterator[list[Window]]:
     """Batches of windows, longest first, of at most `tokens_per_batch` padded tokens, or of one window.
 
-    Shared tokens count once, and `PAST` times as many fit including cached beginnings. At most `_MOST_PADDING` of a
-    batch is padding; of continuations of a shared beginning, which are often short, up to the overhead of a pass.
-    `begun` tokens of each window were read before; `kind` maps a number of tokens to a class, and the windows of a
-    batch have one class.
+    Shared tokens count once, and `PAST` times as many fit with cached beginnings. At most `_MOST_PADDING` of a batch is
+    padding; of continuations of a shared beginning, which are often short, up to the overhead of a pass. `begun` tokens
+    of each window were read before; windows of a batch have one `kind`, a class of numbers of tokens.
     """
     batch: list[Window] = []
     last, n_reads, n_tokens = b"", 0, 0
@@ -66,7 +65,7 @@ def read_of(window: Window) -> bytes | None:
 
 
 def distinct_reads(batch: Sequence[Window]) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """The first window of each distinct token sequence to be read, and the index of the sequence of each window."""
+    """The first window of each distinct token sequence that is read, and the index of that of each window."""
     if not any(window.ends_in_label for window in batch):
         return list(range(len(batch))), np.arange(len(batch))
     return distinct(window.ids[: window.n_read].tobytes() for window in batch)

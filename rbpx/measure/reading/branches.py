@@ -27,7 +27,6 @@ class Stem:
     """Windows that share a beginning.
 
     Attributes:
-        windows: all of them.
         depth: tokens of the beginning.
         n_reads: distinct token sequences that they read.
         n_tokens: of these together.
@@ -40,12 +39,7 @@ class Stem:
 
 
 def branches(windows: Sequence[Window], begun: int = 0) -> tuple[list[Stem], list[Window]]:
-    """The stems of windows, and the windows that are read by themselves.
-
-    Args:
-        windows: in any order.
-        begun: tokens of each window that were read before.
-    """
+    """The stems of windows, and the windows that are read by themselves; `begun` tokens of each were read before."""
     if len(windows) < 2 or max(map(_free, windows)) <= begun:
         return [], list(windows)
     ordered = sorted(windows, key=lambda window: window.ids[: window.n_read].astype(">i4").tobytes())
@@ -102,7 +96,7 @@ def stem_batches(
 ) -> Iterator[tuple[list[Stem], int]]:
     """Batches of stems, the deepest first, with the depth to which each is read, that of its shallowest beginning.
 
-    The remainder of the others is read with each of their windows. `begun` tokens were read before.
+    What the others share beyond it is read with each of their windows. `begun` tokens were read before.
     """
     batch: list[Stem] = []
     for stem in sorted(stems, key=lambda stem: -stem.depth):
@@ -134,5 +128,5 @@ def read_once(windows: Sequence[Window], begun: int = 0) -> tuple[int, int]:
 
 
 def n_saved(windows: Sequence[Window]) -> int:
-    """Lower bound on the tokens saved by reading beginnings once: those of the first level."""
+    """Lower bound on the tokens that reading beginnings once saves: those of the first level."""
     return sum((stem.n_reads - 1) * stem.depth for stem in branches(windows)[0])

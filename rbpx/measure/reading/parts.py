@@ -3,8 +3,8 @@
 running/.parts.<key>.<number>.tmp   a checksum of the key and of what follows: seconds, and rows of scored tokens
 
 The key is a hash of the run and of what decides its batches (tokens per batch, number of processes, versions, devices).
-A part holds the rows of whole batches, so the bytes of the run are those of an uninterrupted one. A truncated or
-changed part is measured again. A store removes parts a month after they were written.
+A part holds whole batches, so the bytes of the run are those of an uninterrupted one. A truncated or changed part is
+measured again. A store removes parts a month after they were written.
 """
 
 import hashlib
@@ -37,10 +37,7 @@ class Parts:
     """
 
     def __init__(self, store: Store, key: str, kind: np.dtype[Any]) -> None:
-        """Read the parts that an earlier process left.
-
-        `key` has 16 hexadecimal digits; `kind` is a structure with doc_id, position and token_id.
-        """
+        """Read what an earlier process left; `key` has 16 hexadecimal digits, `kind` doc_id, position and token_id."""
         self._store, self._key, self._kind = store, key, kind
         self._every_s = float(os.environ.get(SECONDS, _SECONDS))
         self._sealed_at = time.monotonic()
@@ -94,7 +91,7 @@ class Parts:
         self._files = []
 
     def _read(self, path: Path) -> Rows:
-        """The rows of a part; none where its checksum does not match this key."""
+        """None where its checksum does not match this key."""
         with suppress(OSError):
             whole = path.read_bytes()
             content = whole[_CHECKSUM_BYTES:]

@@ -40,10 +40,9 @@ _TRIAL = 4  # shared beginnings must save so many times the longest window
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Windows that are read in one pass.
+    """Windows that are read in one pass, the longest first.
 
     Attributes:
-        windows: the longest first.
         past: what was read before.
         rows: the row of the past that each window continues.
     """
@@ -97,7 +96,7 @@ class Reading:
     def measure(self, of_batch: OfBatch[T]) -> list[T]:
         """The value of `of_batch` for each batch; every process returns the values of all.
 
-        On a GPU the next batch is prepared and launched before the value of a batch is awaited.
+        On a GPU the next batch is launched before the value of a batch is awaited.
 
         Raises:
             MeasureError: a single window does not fit into memory, logits are not finite, or the model's code fails;
@@ -122,8 +121,6 @@ def _bundles(windows: Iterable[Window]) -> list[list[Window]]:
 
 
 class _Share(Generic[T]):
-    """What one process measures of its windows."""
-
     def __init__(self, reading: Reading, of_batch: OfBatch[T]) -> None:
         self._loaded, self._processes, self._advance = reading.loaded, reading.processes, reading.advance
         self._of_batch, self._is_known, self._shares = of_batch, reading.is_known, reading.shares
@@ -134,7 +131,6 @@ class _Share(Generic[T]):
         self._launched: tuple[Callable[[], T], list[Window]] | None = None
 
     def measure(self, windows: list[Window]) -> list[T]:
-        """The value of each batch."""
         past = self._past_for(windows)
         if past is not None:
             self._shares()
@@ -198,7 +194,6 @@ class _Share(Generic[T]):
         return self._unless_full(read, _name(firsts[0]))[0]
 
     def _leaves(self, windows: list[Window], past: Past | None, rows: dict[int, int] | None) -> None:
-        """Measure the rest of each window after its past."""
         begun = 0 if past is None else past.n_tokens
         kind = self._loaded.lengths.kind
         queue = list(batch_windows(windows, self._tokens_per_batch, begun, kind, self._device))
@@ -220,7 +215,6 @@ class _Share(Generic[T]):
             queue = list(batch_windows(left, self._tokens_per_batch, begun, kind, self._device))
 
     def _finish(self) -> None:
-        """Take the value of the batch that was launched, if there is one."""
         if self._launched is None:
             return
         (value, batch), self._launched = self._launched, None
@@ -231,7 +225,7 @@ class _Share(Generic[T]):
         self._advance(sum(window.n_scored for window in batch))
 
     def _unless_full(self, work: Callable[[], U], longest: str) -> tuple[U | None, str]:
-        """What `work` returns; None and the reason, if memory runs out and no other process shares the model."""
+        """None and the reason, if memory runs out and no other process shares the model."""
         try:
             return work(), ""
         except RbpxError:

@@ -18,7 +18,7 @@ __all__ = ["frontier", "said_of_points"]
 
 
 def said_of_points(cells: Sequence[SweepCell], runs: Sequence[Run]) -> Iterator[str]:
-    """Describes the points of a frontier; without one, says how many sizes and tokens have several runs, if any."""
+    """Describes the points of a frontier; without one, says how many sizes and tokens have several runs."""
     several = [places for places in _cells(runs) if len(places) > 1]
     if cells:
         yield from said_of_frontier(cells)
@@ -55,7 +55,7 @@ def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[SweepCell, .
 
 
 def _cells(runs: Sequence[Run]) -> list[list[int]]:
-    """The indices of the runs of each size and number of tokens, in order of the first."""
+    """The indices of the runs of each size and number of tokens."""
 
     def cell(at: int) -> tuple[Any, ...]:
         run = runs[at]

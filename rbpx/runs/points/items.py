@@ -80,7 +80,7 @@ class Answers:
 
 
 def answers_of(connection: duckdb.DuckDBPyConnection, group: Group) -> list[Answers]:
-    """The answers of each run of a group to the items that all of them have; empty where the runs read texts."""
+    """The answers of each run to the items that all of them have; empty where the runs read texts."""
     if group.first.protocol != HARNESS:
         return []
     answers = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
@@ -88,10 +88,7 @@ def answers_of(connection: duckdb.DuckDBPyConnection, group: Group) -> list[Answ
 
 
 def in_common(answers: Sequence[Answers]) -> list[Answers]:
-    """Restrict answers to the items that all runs have; tokenizers may join different targets to contexts.
-
-    None where they have no item in common.
-    """
+    """Restrict answers to the items that all runs have; tokenizers may join different targets to contexts."""
     common_I = reduce(np.intersect1d, [each.item_I for each in answers])
     return [each.at(common_I) for each in answers] if len(common_I) else []
 

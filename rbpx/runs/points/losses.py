@@ -37,7 +37,6 @@ class Pairs:
 
     Attributes:
         x_k: k of the quantity of the axis.
-        x_title: the label of the axis.
         members: the runs at which both are known and positive.
         alone: runs of models that were measured on the other text only.
         x_A: their x.
@@ -69,7 +68,7 @@ class Pairs:
 
     @property
     def key(self) -> str:
-        """The machine-readable name of the quantity."""
+        """The same for machines."""
         return self.law if self.k is None else f"{self.law}_{self.k}"
 
     @property

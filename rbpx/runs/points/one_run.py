@@ -10,7 +10,7 @@ from rbpx.runs.run import Run, labels_of
 
 
 def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:
-    """Says which single run lies off the laws along one axis, and how far."""
+    """Which single run lies off the laws along one axis, and how far."""
     named: dict[str, list[str]] = {}
     for law in laws:
         off = farthest_run(law.fit.S, law.fit.y)
@@ -23,7 +23,7 @@ def said_of_one_run(laws: Iterable[Law]) -> Iterator[str]:
 
 
 def said_of_tokens(runs: Sequence[Run]) -> str | None:
-    """Says which of the largest runs depart from the trend of tokens with size (no full stop); None if none do."""
+    """Which of the largest runs depart from the trend of tokens with size (no full stop)."""
     S = [float(run.non_embedding_params) for run in runs]
     n = n_unexpected_tokens(S, [run.training_tokens for run in runs])
     if not n:

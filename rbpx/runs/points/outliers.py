@@ -45,7 +45,7 @@ def tested(trained: Trained, request: Surfaces) -> Trained:
 
 
 def said_of_runs(group: Group, quantities: Sequence[Trained]) -> Iterator[str]:
-    """Says what a point is, which runs are outliers, how far they lie off, and whether they count."""
+    """What a point is, which runs are outliers, how far they lie off, and whether they count."""
     yield from group.of_trainings
     yield from said_of_points([cell for each in quantities for cell in each.cells], group.runs)
     for trained in quantities:
@@ -65,7 +65,7 @@ def said_of_runs(group: Group, quantities: Sequence[Trained]) -> Iterator[str]:
 
 
 def said_of_largest(trained: Trained) -> str | None:
-    """Says which of the largest runs lie off together, and how far; None where none do."""
+    """Which of the largest runs lie off together, and how far."""
     off = trained.largest_off
     if off is None:
         return None

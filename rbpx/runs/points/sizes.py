@@ -71,9 +71,8 @@ def weigh(
 ) -> Evidence:
     """Compute the curves of a run and of its replicates from the rank counts of each document (`document_ranks`).
 
-    `counts` has doc_id, rank, n_tokens, sum_logprob; `weights_BD` says how often each document is drawn; quantities
-    beyond RBP and cross-entropy are computed only if named in `laws`; `kept` caches results for the same counts and
-    weights.
+    `weights_BD` says how often each document is drawn; quantities beyond RBP and cross-entropy are computed only if
+    named in `laws`; `kept` keeps results for the same counts and weights.
     """
     doc, rank, tokens, logprob = (numbers(counts[name]) for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     weights_BD = weights_BD.astype(np.float64, copy=False)
@@ -131,7 +130,7 @@ def _whole(
 def _shares(
     doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[Any], k_grid: Sequence[int]
 ) -> tuple[Curves, Curves]:
-    """RBP and cross-entropy: sums over documents, resampled by one matrix product."""
+    """Sums over documents, resampled by one matrix product."""
     n_documents, n_k = weights_BD.shape[1], len(k_grid)
     bin_N = np.searchsorted(k_grid, rank)  # the smallest k that is at least the rank
     counted = np.bincount(bin_N * n_documents + doc, tokens, (n_k + 1) * n_documents).reshape(n_k + 1, n_documents)
@@ -155,7 +154,7 @@ def _replicate_values(
 
 
 def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
-    """Quantities defined in `rbpx.laws.quantities`; NaN where a replicate contains no token."""
+    """NaN where a replicate contains no token."""
     says_B = counts.tokens_BR.sum(axis=1) > 0
     replicates = Counts(counts.rank_R, counts.tokens_BR[says_B], counts.sum_logprob_BR[says_B], counts.vocab_size)
     filled = {law: np.full(len(says_B), np.nan) for law in more}
@@ -263,7 +262,6 @@ def weigh_group(
 
 
 def _needs_ranks(law: str) -> bool:
-    """Whether a law needs all ranks, whatever the k."""
     return any(law in of for of in _PARTS.values()) or quantity(law) is not None
 
 
@@ -272,7 +270,7 @@ _KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Evidence]]] = ContextVar("kept
 
 @contextmanager
 def evidence_kept() -> Iterator[None]:
-    """Share the results that need all ranks of a run between the analyses within the context, at any k."""
+    """Share results that need all ranks of a run between the analyses within the context, at any k."""
     token = _KEPT.set({})
     try:
         yield
@@ -327,10 +325,7 @@ def known_points(
 def law_points(
     connection: duckdb.DuckDBPyConnection, group: Group, request: Laws
 ) -> tuple[list[int], list[Evidence], list[Points]]:
-    """The points of the requested laws in size, or of the default ones.
-
-    Returns the k of RBP_k, the evidence of each run (empty for imported ones), and the points.
-    """
+    """The k of RBP_k, the evidence of each run (none if imported), and the points of the requested laws in size."""
     laws = set(request.laws.names)
     if group.is_measured:
         k_grid = request.k.grid(group.vocab_size, USUAL_K if request.is_usual else DEFAULT_K)
@@ -347,7 +342,7 @@ def _unknown(group: Group, k: int | None, doubt: Status, law: str = "rbp") -> Po
 
 
 def _imported_points(group: Group, request: Resampled, laws: Collection[str]) -> list[Points]:
-    """Imported runs have RBP at some k, and perhaps cross-entropy; whatever needs their tokens is unknown."""
+    """Imported runs have RBP at some k, and perhaps losses; whatever needs their tokens is unknown."""
     asked = [("rbp", k) for k in group.stated_k(request)]
     told = () if any(run.imported for run in group.runs) else LAWS[:2]  # report these as unknown
     points = []

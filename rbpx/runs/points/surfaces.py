@@ -149,7 +149,7 @@ def with_constants(forms: Sequence[str], pins: Priors) -> None:
 
 
 def _averaged(points: Points) -> Points:
-    """The mean over the checkpoints of each training, at the tokens of the last of them."""
+    """Over the checkpoints of each training, at the tokens of the last of them."""
     ordered = sorted(range(len(points.runs)), key=lambda at: tokens_of(points.runs[at]) or 0.0)
     of = grouped(ordered, lambda at: training_of(points.runs[at]))
     last = tuple(points.runs[places[-1]] for places in of.values())
@@ -234,7 +234,7 @@ def flops_used(members: Sequence[Run]) -> PerToken:
 
 
 def _power_between(S_N: Floats, of_N: Floats) -> PerToken:
-    """Interpolate the geometric mean at each size by powers of S, constant beyond the sizes."""
+    """The geometric mean at each size, interpolated by powers of S, constant beyond the sizes."""
     ln_S_M, size_N = np.unique(np.log(S_N), return_inverse=True)
     ln_of_M = np.bincount(size_N, np.log(of_N)) / np.bincount(size_N)
     return lambda S: np.asarray(np.exp(np.interp(np.log(S), ln_S_M, ln_of_M)))
@@ -253,7 +253,7 @@ def doubts_of_points(group: Group, trained: Trained, fit: Surface) -> tuple[Stat
 
 
 def asked_forms(group: Group, forms: Sequence[str], request: Forms, unique_tokens: float | None = None) -> list[str]:
-    """Returns the forms that were typed.
+    """The forms that were typed.
 
     Raises:
         RbpxError: the runs cannot tell one, or what repeated tokens are worth.
@@ -299,7 +299,7 @@ def surface_record(group: Group, trained: Trained, fit: Surface, tests: Sequence
 
 
 def refitted(record: Record) -> dict[str, float | None] | None:
-    """Refit a surface of `fits` to the points stored with it: its objective and constants.
+    """The objective and constants of a surface of `fits`, fitted again to the points stored with it.
 
     None where the fit has no numbers, or is one of 0.4 in which runs above it weigh less.
     """

@@ -43,7 +43,7 @@ def best_in_both(one: Group, other: Group) -> tuple[Group, Group]:
 
 
 def _losses(runs: Sequence[Run]) -> list[float]:
-    """The quantity that ranks runs: cross-entropy, else bits per byte, else the share of misses at the smallest k."""
+    """Cross-entropy, else bits per byte, else the share of misses at the smallest k."""
     by_quantity: list[list[float | None]] = [
         [run.cross_entropy_nats for run in runs],
         [run.imported.get("bits_per_byte") for run in runs],

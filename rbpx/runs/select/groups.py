@@ -148,10 +148,7 @@ def _no_law_of_size(group: Group, request: Narrowing) -> str:
 
 
 def _with_enough_sizes(groups: Sequence[Group], least: int) -> list[Group]:
-    """Drop groups with too few sizes for a law where the same family has enough at another revision.
-
-    Only the number of the dropped groups is reported.
-    """
+    """Drop groups with too few sizes for a law where the same family has enough at another revision."""
     has_law = {_beside(group): group for group in groups if group.n_sizes >= least}
     kept = [group for group in groups if group.n_sizes >= least or _beside(group) not in has_law]
     for where, group in has_law.items():
@@ -282,8 +279,7 @@ def group_of(
 def _of_one_kind(groups: Sequence[Group]) -> list[Group]:
     """Drop groups of raw checkpoints where the same family and text has finished models.
 
-    The learning rate of a raw checkpoint has not decayed, so its loss exceeds that of a model finished after as many
-    tokens.
+    Their learning rate has not decayed, so their loss exceeds that of a model finished after as many tokens.
     """
     raw = [is_raw(group.first.variant) for group in groups]
     finished = {_beside(group) for group, is_so in zip(groups, raw, strict=True) if not is_so}
@@ -305,7 +301,7 @@ def shared(run: Run) -> tuple[str, ...]:
 
 
 def _beside(group: Group) -> tuple[str, ...]:
-    """The key that groups of a family on a text share when they differ in variant alone."""
+    """What groups of a family on a text share when they differ in variant alone."""
     return named(group.first, [name for name in _SHARED if name != "variant"])
 
 
@@ -314,7 +310,7 @@ def _size(run: Run) -> tuple[float, str, int]:
 
 
 def _each_once(runs: Iterable[Run]) -> list[Run]:
-    """Keep one run for each set of weights, in order: the released model, else the one trained furthest."""
+    """One run for each set of weights, in order: the released model, else the one trained furthest."""
     once: dict[Any, Run] = {}
     for run in sorted(runs, key=_released_first):
         once.setdefault(_of_weights(run), run)
@@ -322,7 +318,7 @@ def _each_once(runs: Iterable[Run]) -> list[Run]:
 
 
 def _of_weights(run: Run) -> tuple[Any, ...]:
-    """The key that runs with the same weights share; imported rows, whose id is that of a file, use their names."""
+    """Imported rows, whose id is that of a file, use their names."""
     if run.source == MEASURED:
         return run.run_ids
     return run.run_ids, *training_of(run), tokens_of(run), run.training_step, run.revision, run.x

@@ -61,7 +61,6 @@ def select_pairs(
 
 
 def _paired(runs: Sequence[Run], others: Sequence[Run], request: Narrowing, on: OnText) -> Group | None:
-    """The group of models measured on both texts; None without any."""
     other_of = {_model(run): run for run in others}
     known = {_model(run) for run in runs}
     both = [run for run in runs if _model(run) in other_of]

@@ -69,6 +69,6 @@ def _full(run: Run) -> str:
 
 
 def name_of(run: Run) -> str:
-    """The name of a run in a heading; revision and dtype appear only where they are not the defaults."""
+    """The name in a heading; revision and dtype appear only where they are not the defaults."""
     dtype = f":{run.dtype}" if run.dtype != "float32" else ""
     return f"{run.family}/{run.size}{f'@{run.revision}' if run.revision else ''}{dtype}"

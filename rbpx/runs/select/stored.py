@@ -91,12 +91,12 @@ def choices(request: Narrowing) -> dict[str, list[str] | None]:
 
 
 def _variants(adapters: Sequence[str], wanted: Sequence[str] | None) -> list[Any]:
-    """The variants that adapters give, None for the plain model, restricted to those requested."""
+    """None for the plain model, restricted to those requested."""
     return [each for each in variants_of(adapters).values() if wanted is None or each in wanted]
 
 
 def _revisions(model: ModelConfig) -> list[str] | None:
-    """The labels of the requested revisions; None for all, and where some models have no label."""
+    """The labels; None for all, and where some models have no label."""
     labels = [] if model.revision is None else model.revisions()
     named = [label for label in labels if label is not None]
     return named if named and len(named) == len(labels) else None
@@ -105,7 +105,6 @@ def _revisions(model: ModelConfig) -> list[str] | None:
 def _narrowed(
     connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
 ) -> list[Run]:
-    """The measured and imported runs that match the filters."""
     sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
     runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
     if quantise is not None:
@@ -116,7 +115,6 @@ def _narrowed(
 
 
 def _rounded(runs: Sequence[Run], kinds: Sequence[str]) -> list[Run]:
-    """The runs with one of these quantisations."""
     rounded_to = [(run.dtype or "").partition("-")[2] for run in runs]
     kept = [run for run, kind in zip(runs, rounded_to, strict=True) if kind in kinds]
     if runs and not kept:
