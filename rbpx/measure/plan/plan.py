@@ -23,6 +23,11 @@ from rbpx.store.cell_states import CellState, State, cell_states
 from rbpx.store.store import Record, Store
 
 _MIB = 2**20
+_SIZES = ("non_embedding_params", "active_params", "total_params")
+_COSTS = (
+    *(*_SIZES, "weights_mib", "memory_mib", "flops", "tokens", "tokens_counted", "scored_share", "disk_mib"),
+    *("time_s", "time_from", "fits"),
+)
 _DISK_BYTES_PER_TOKEN = 9.0  # where the store has no runs: the bundled ladder's
 
 
@@ -86,49 +91,40 @@ def _plan(
     free: FreeMemory,
     store: Store,
 ) -> Planned:
-    cell = cell_state.cell
-    family = request.model
-    local = look_up(cell.model, cell.revision, {} if family is None else family.shape_of(cell.size))
+    cell, costs = cell_state.cell, dict[str, Any].fromkeys(_COSTS)
+    local = look_up(cell.model, cell.revision, {} if request.model is None else request.model.shape_of(cell.size))
     architecture = local.architecture
     window, stride = cell.cut_for(None if architecture is None else architecture.context)
     text, counted = find_tokens_read(cell_state, (window, stride), local.folder, documents, runs, store)
-    n_tokens = None if text is None else text.n_scored
-    n_flops = None if architecture is None or text is None else flops(architecture, text)
-    run = next((run for run in runs if run["run_id"] == cell_state.run_id), None)
-    time_s, time_from = (None, None) if run is None else (run["wall_s"], "measured")
-    throughput = nearest(throughputs, n_flops / n_tokens) if n_flops and n_tokens else None
-    if run is None and n_flops and throughput is not None and cell.engine is None:
-        time_s, time_from = n_flops / throughput.flops_per_s, throughput.source
-    weights_mib = None if architecture is None else architecture.weights_mib(cell.dtype)
-    needed_mib = {}
-    if architecture is not None and cell.engine is None:  # an engine runs on its own machine
-        batch = request.tokens_in_batch(free.device)
-        dtypes = (cell.dtype, Dtype.bfloat16.value)
-        needed_mib = {dtype: memory_mib(architecture, dtype, free.device, batch, window) for dtype in dtypes}
-    costs: Record = {
-        name: None if architecture is None else getattr(architecture, name)
-        for name in ("non_embedding_params", "active_params", "total_params")
-    }
-    costs |= {
-        "weights_mib": weights_mib if local.weights_mib is None else local.weights_mib,
-        "memory_mib": needed_mib.get(cell.dtype),
-        "flops": n_flops,
-        "tokens": n_tokens,
-        "tokens_counted": counted,
-        "scored_share": _scored_share(request, documents, text),
-        "disk_mib": _disk_mib(cell_state, architecture, n_tokens, runs, store),
-        "time_s": time_s,
-        "time_from": time_from,
-        "fits": what_fits(needed_mib, weights_mib, free) if needed_mib and weights_mib is not None else None,
-    }
+    if text is not None:
+        costs |= {"tokens": text.n_scored, "tokens_counted": counted}
+        costs["scored_share"] = _scored_share(request, documents, text)
+    if architecture is not None:
+        costs |= {name: getattr(architecture, name) for name in _SIZES}
+        costs["weights_mib"] = weights_mib = architecture.weights_mib(cell.dtype)
+        costs["flops"] = None if text is None else flops(architecture, text)
+        if cell.engine is None:  # an engine runs on its own machine
+            batch, dtypes = request.tokens_in_batch(free.device), (cell.dtype, Dtype.bfloat16.value)
+            needed_mib = {dtype: memory_mib(architecture, dtype, free.device, batch, window) for dtype in dtypes}
+            costs |= {"memory_mib": needed_mib[cell.dtype], "fits": what_fits(needed_mib, weights_mib, free)}
+    if local.weights_mib is not None:
+        costs["weights_mib"] = local.weights_mib
     if cell.non_embedding_params:
         costs["non_embedding_params"] = cell.non_embedding_params
+    run = next((run for run in runs if run["run_id"] == cell_state.run_id), None)
+    if run is not None:
+        costs |= {"time_s": run["wall_s"], "time_from": "measured"}
+    elif costs["flops"] and costs["tokens"] and cell.engine is None:
+        throughput = nearest(throughputs, costs["flops"] / costs["tokens"])
+        if throughput is not None:
+            costs |= {"time_s": costs["flops"] / throughput.flops_per_s, "time_from": throughput.source}
+    costs["disk_mib"] = _disk_mib(cell_state, architecture, costs["tokens"], runs, store)
     return Planned(cell_state, costs)
 
 
-def _scored_share(request: Planning, documents: Sequence[Document] | None, text: TokensRead | None) -> float | None:
+def _scored_share(request: Planning, documents: Sequence[Document] | None, text: TokensRead) -> float | None:
     dataset = request.dataset
-    if text is None or documents is None or dataset is None or dataset.path is None or dataset.has_items:
+    if documents is None or dataset is None or dataset.path is None or dataset.has_items:
         return None
     n_bytes = n_bytes_of(documents)
     return text.n_bytes / n_bytes if n_bytes else None

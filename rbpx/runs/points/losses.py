@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.config.keys.laws import Laws
+from rbpx.config.keys.laws import USUAL_K, Laws
 from rbpx.config.keys.tasks import chance_of
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
@@ -25,7 +25,6 @@ from rbpx.runs.run import Run
 from rbpx.runs.select.losses import family_of
 from rbpx.status import Status
 
-DEFAULT_K: Final = (1, 10, 100)
 _DEFAULT_LAWS: Final = ("rbp", "cross_entropy", *IMPORTED)
 
 Which = npt.NDArray[np.bool_]
@@ -125,7 +124,7 @@ def loss_pairs(connection: duckdb.DuckDBPyConnection, group: Group, request: Law
     beside = Group((*group.others, *group.alone), group.ties)
     beside = with_documents(connection, beside, tests_order=False)
     here = Group(group.runs, group.ties, documents=group.documents)
-    k_grid = request.k.grid(min(here.vocab_size, beside.vocab_size), DEFAULT_K) if group.is_measured else []
+    k_grid = request.k.grid(min(here.vocab_size, beside.vocab_size), USUAL_K) if group.is_measured else []
     request = request.but(resamples=1)  # values only: a calibration has its interval from the scatter of models
     y, x = (
         size_points(of, weigh_group(connection, of, request, k_grid, laws), request, k_grid, laws)

@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.config.keys.laws import Laws
+from rbpx.config.keys.laws import USUAL_K, Laws
 from rbpx.config.keys.predictions import Forms
 from rbpx.display.vocabulary import law_title, short
 from rbpx.errors import RbpxError
@@ -35,7 +35,6 @@ from rbpx.runs.run import Run, grouped, labels_of, tokens_of, training_of
 from rbpx.status import Status, first_of, in_order
 from rbpx.store.store import Record
 
-DEFAULT_K: Final = (1, 10, 100)
 _DEFAULT_LAWS: Final = ("rbp", "cross_entropy", "error_entropy", *IMPORTED)
 _SAME: Final = 0.01  # relative, of C: sources state FLOPs to two digits
 MOST_REPLICATES: Final = 200  # of the runs; intervals of surfaces reach their coverage with so many
@@ -117,7 +116,7 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: Group, requ
     """
     chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     request = request.but(resamples=min(request.resamples, MOST_REPLICATES))  # each replicate of the runs takes one
-    points = known_points(connection, group, request, chosen, DEFAULT_K)
+    points = known_points(connection, group, request, chosen, USUAL_K)
     points = [each for each in points if request.laws.by_name or each.doubt is not Status.not_known]
     points = [_averaged(each) for each in points] if group.averaged else points
     if not request.frontier:

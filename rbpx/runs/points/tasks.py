@@ -6,13 +6,13 @@ B replicates.
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 import duckdb
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import entr
 
+from rbpx.config.keys.laws import USUAL_K
 from rbpx.config.keys.tasks import Tasks, chance_of
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import document_weights
@@ -21,8 +21,6 @@ from rbpx.runs.group import Group
 from rbpx.runs.points.items import Answers, answers_of
 from rbpx.runs.points.sizes import Points
 from rbpx.spelling import typed
-
-DEFAULT_K: Final = (1, 10, 100)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +93,7 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Task
     first, n_items = answers[0], len(answers[0].nats_I)
     drawn_BI = document_weights(n_items, min(request.resamples, 200), request.seed).astype(np.float64)
     weights_BI = np.vstack([np.ones(n_items), drawn_BI])  # all items, then the replicates
-    k_grid = request.k.grid(min(run.vocab_size or 2 for run in group.runs), DEFAULT_K)
+    k_grid = request.k.grid(min(run.vocab_size or 2 for run in group.runs), USUAL_K)
     features = []
     for name in request.features.names:
         for k in k_grid if name in ("rbp", "exact_match") else [None]:
