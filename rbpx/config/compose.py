@@ -46,19 +46,14 @@ class OwnFolder(SearchPathPlugin):
     """Puts the user's folders first on Hydra's search path, so that a file there replaces ours of the same name."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Prepends the user's folders."""
+        """Called by Hydra."""
         for place in reversed(_own):
             search_path.prepend(provider="rbpx-own", path=f"file://{place.resolve()}")
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """The jobs of a command line.
-
-    Attributes:
-        requests: the request of each job, in order.
-        launcher: value of hydra/launcher=; None if this process runs the jobs.
-    """
+    """The request of each job, in order, and the value of hydra/launcher=; None if this process runs the jobs."""
 
     requests: list[Any]
     launcher: str | None = None
@@ -115,9 +110,9 @@ def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None =
 def launch(
     asking: Asking, flags: Sequence[str], overrides: Sequence[str], own: Path | None, task: Callable[[Any], None]
 ) -> None:
-    """Runs Hydra's own main: it gives the jobs of a sweep to the launcher, or obeys a flag such as --cfg.
+    """Runs Hydra's own main, which gives the jobs of a sweep to the launcher, or obeys a flag such as --cfg.
 
-    `task` is called with the request of each job, in the job's process; `own` is as in `compose`.
+    `task` is called with the request of each job, in the job's process.
     """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come as exceptions, not as printed tracebacks
     words = _checked(asking, overrides)
@@ -166,7 +161,6 @@ def _initialized(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> I
 
 
 def _register(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> None:
-    """Registers the verb's schema, the named studies and the user's folders with Hydra."""
     Plugins.instance().register(OwnFolder)
     _own[:] = own
     store = ConfigStore.instance()
@@ -197,10 +191,7 @@ def _jobs(words: Sequence[str]) -> list[list[str]]:
 
 
 def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any] | None = None) -> list[str]:
-    """Quotes texts, adds the groups that narrowing keys need, and refuses lists of groups.
-
-    A question without model= or dataset= reads all that the store holds; keys such as model.revision narrow it alone.
-    """
+    """Quotes texts, refuses lists of groups, and adds the groups without which a question reads all of a store."""
     words = [word.lstrip("+") if word.lstrip("+").startswith("experiment=") else word for word in overrides]
     typed = {name.lstrip("+"): value for name, _, value in (word.partition("=") for word in words)}
     for name, value in typed.items():
@@ -233,7 +224,6 @@ def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
 
 
 def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
-    """Returns the request of an import, which needs no file of conf/."""
     with _explained(asking, overrides, []):
         config = OmegaConf.structured(asking.kind)
         # Hydra's grammar has no < and no =, of which conditions are made
@@ -287,10 +277,7 @@ def _refuse_added(asking: Asking, value: Any, within: str = "") -> None:
 
 
 def _refuse_foreign(asking: Asking, request: Any, words: Sequence[str], is_study: bool) -> None:
-    """Refuses typed keys that neither the verb nor its questions have, and values that one of those refuses.
-
-    A study may give any key. Of a grid that is measured, questions read all runs.
-    """
+    """Refuses typed keys that neither the verb nor its questions have, and values that one of those refuses."""
     own = [name for name, key in asking.keys.items() if key.help]
     known = {*own, *(("experiment", "study", "imports", "analyses") if is_study else ("experiment",))}
     for question in () if asking.performs is None else asking.performs(request):
@@ -304,7 +291,6 @@ def _refuse_foreign(asking: Asking, request: Any, words: Sequence[str], is_study
 
 @contextmanager
 def _explained(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> Iterator[None]:
-    """Turns errors of Hydra and OmegaConf into one line."""
     try:
         yield
     except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:  # last: Hydra's

@@ -24,7 +24,7 @@ _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=h
 
 
 def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Sequence[Path]) -> str:
-    """Returns one line for an error of a configuration, from the overrides as typed and the user's folders."""
+    """Returns one line for an error of a configuration."""
     text = f"{problem}\n{problem.__cause__ or ''}"
     missing = re.search(r"Could not find '(\w+(?:/launcher|/sweeper)?)/([^']*)'", text)
     if missing:

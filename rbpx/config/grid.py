@@ -26,7 +26,9 @@ _OF_NO_KEY: Final = ("non_embedding_params", "stored_as", "pickled", "training")
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One measurement as requested. Options at the default of versions that lacked them do not change its key.
+    """One measurement as requested; its fields are keys of the request, by their names there.
+
+    Options at the default of versions that lacked them do not change its key, nor do S and the last three fields.
 
     Attributes:
         model: hub id, folder or bundled name.
@@ -35,23 +37,11 @@ class Cell:
         non_embedding_params: S as published.
         text_hash: of the drawn documents; None if they are not on this machine, so that `key` finds no run.
         window: tokens of a window at most; None is the model's context.
-        whole: whether documents are read to their end.
         stride: tokens from one window to the next; None for half a window.
-        padding: `counted` or `masked`: rows of the vocabulary without a token.
-        bos: which special tokens begin a document: `tokenizer`, `add` or `none`.
-        prefix: the token that begins each window: bos, eos, its text or its id.
-        chat: whether the tokenizer's chat template renders items.
-        system: text of the system's message there.
-        joined: `skip` or `refuse` items whose target joins its context.
-        limit: maximum number of documents.
-        seed: of the draw.
-        deterministic: whether each window is computed alone in one thread.
-        quantise: int8, int4 or nf4, to which weights are rounded.
-        engine: that measures in place of rbpx.
         engine_version: as requested; None accepts the engine's.
-        stored_as: type of the weights in a GGUF file, such as Q4_1; not in the key, which has the file's checksum.
-        pickled: whether weights may come from a pickle; not in the key, as the weights are the same.
-        training: facts of the model's training; not in the key.
+        stored_as: type of the weights in a GGUF file, such as Q4_1; the file's checksum is in the key.
+        pickled: whether weights may come from a pickle.
+        training: facts of the model's training.
     """
 
     family: str
@@ -87,12 +77,12 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Hash of the request, by which finished measurements are found without loading anything."""
+        """Hash of the request, by which a finished measurement is found."""
         hashes = {"model": self.model_hash, "adapter": self.adapter_hash}  # a folder that moved holds the same
         return self._digest_without(*(name for name, known in hashes.items() if known is not None))
 
     def cut_for(self, context: int | None) -> tuple[int, int | None]:
-        """Returns window and stride in tokens for a model's context; the stride is None if there is one window."""
+        """Returns window and stride in tokens for a model's context; no stride if there is one window."""
         window = min(filter(None, (self.window, context)), default=_UNLIMITED)
         return window, (self.stride or window // 2) if self.whole else None
 
@@ -103,7 +93,7 @@ class Cell:
 
     @property
     def precision(self) -> str:
-        """The precision of a run: dtype, and the type to which weights are rounded, such as float32 or float32-int8."""
+        """Its dtype, and the type to which weights are rounded: float32, or float32-int8."""
         return self.dtype if self.rounded_to is None else f"{self.dtype}-{self.rounded_to}"
 
     @property
@@ -112,7 +102,7 @@ class Cell:
         return self._digest_without("model_hash", "adapter_hash")
 
     def _digest_without(self, *names: str) -> str:
-        """Digests what distinguishes measurements: not S, nor options at their implied defaults, nor these names."""
+        """Digests what distinguishes measurements, without options at their implied defaults and these names."""
         plain = {each.name: each.default for each in fields(self)}
         asked = ((name, value) for name, value in asdict(self).items() if value != plain[name])
         return digest({name: value for name, value in asked if name not in (*_OF_NO_KEY, *names)})
@@ -138,7 +128,7 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
     """Returns the family's name and its models of the wanted sizes, in the order of its file.
 
     Raises:
-        RbpxError: a size is unknown, the request names no model or family, or weights cannot be rounded as asked.
+        RbpxError: a size is unknown, no model or family is named, or weights cannot be rounded as asked.
     """
     model.rounding()
     there = _with_adapters(model, model.members_by_size() if model.id is None else _members_by_id(model))
@@ -181,11 +171,7 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
 
 
 def _with_adapters(model: ModelConfig, there: Sequence[Member]) -> list[Member]:
-    """Returns each model with each adapter asked for (null is none), and the resulting variant.
-
-    Raises:
-        RbpxError: a model is itself an adapter.
-    """
+    """Returns each model with each adapter asked for (null is none), and the resulting variant."""
     asked: list[str | None] = [*(names_of("model.adapter", model.adapter) or [])]
     given = [member.adapter for member in there if member.adapter is not None]
     if asked and given:
@@ -207,10 +193,7 @@ _ROUNDED: Final = re.compile(r"[._-]((?:UD-)?I?Q\d\w*|TQ\d_\d|BF16|FP?16|FP?32|M
 
 
 def _label(name: str) -> tuple[str, str]:
-    """Returns the label of a model from its file name, and the quantisation that the name states.
-
-    GGUF files of one model differ in quantisation: MODEL-Q8_0.gguf and MODEL.Q4_K_M.gguf have one size.
-    """
+    """Returns the size and the quantisation in a file's name; MODEL-Q8_0.gguf and MODEL.Q4_K_M.gguf are one size."""
     if not is_gguf(name):
         return name, ""
     rounded = _ROUNDED.search(name[: -len(GGUF)])
@@ -227,8 +210,7 @@ def cells(
 ) -> list[Cell]:
     """Returns the grid of a request: one cell for each model of the family.
 
-    Checksums are of the drawn documents (None if they are not on this machine), of local models and of adapters;
-    `beside` has facts of training from files beside local models, `stored_as` types of the weights of GGUF files.
+    `beside` has facts of training from files beside local models.
     """
     model, dataset, protocol, engine = request.model, request.dataset, request.protocol, request.engine
     if model is None or dataset is None or protocol is None:
@@ -288,7 +270,6 @@ def cells(
 
 
 def _check_texts(model: ModelConfig, dataset: DatasetConfig, protocol: ProtocolConfig) -> None:
-    """Refuses two beginnings of a text, a chat template without conversations, and conversations without one."""
     if protocol.prefix is not None and model.bos is not Bos.tokenizer:
         raise RbpxError(
             f"protocol.prefix={protocol.prefix} and model.bos={model.bos.value} both say what begins a text; drop one"
@@ -304,7 +285,6 @@ def _check_texts(model: ModelConfig, dataset: DatasetConfig, protocol: ProtocolC
 
 
 def _check_engine(engine: EngineConfig, chosen: Sequence[Member]) -> None:
-    """Refuses several models of an engine that is told which one it serves, and adapters."""
     if engine.model is not None and len(chosen) > 1:
         raise RbpxError(
             f"engine.model={engine.model} is one model, and {len(chosen)} are asked for; give one of them with size="

@@ -37,12 +37,7 @@ class Keep(StrEnum):
 
 @dataclass
 class WideRun:
-    """A run whose values are columns of a table of steps.
-
-    Attributes:
-        columns: quantity -> its column in the file.
-        facts: values that all of its rows share, by field.
-    """
+    """A run whose values are columns of a table of steps: quantity -> column, and what all of its rows share."""
 
     columns: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -89,11 +84,7 @@ def _told_runs(runs: Any) -> dict[str, Any]:
 
 
 def _read_facts(path: Path) -> dict[str, dict[str, Any]]:
-    """Returns facts by run, under the names of `runs=`, from a table with a row for each run; ignores other columns.
-
-    Raises:
-        RbpxError: it cannot be read, has no column model, run or name, or repeats a run.
-    """
+    """Returns facts by run, under the names of `runs=`, from a table with a row for each run."""
     from rbpx.files.rows import read_table
 
     table = read_table(path.expanduser())
@@ -204,11 +195,7 @@ class ImportConfig:
     )
 
     def __post_init__(self) -> None:
-        """Checks the values.
-
-        Raises:
-            RbpxError: the source is missing, invalid or reserved, a name is a number, or the columns are not valid.
-        """
+        """Checks the values, which raises RbpxError."""
         for each in fields(self):
             if each.metadata.get("text"):
                 name_of(each.name, getattr(self, each.name))
@@ -238,7 +225,7 @@ class ImportConfig:
 
     @cached_property
     def wide_runs(self) -> dict[str, WideRun]:
-        """The runs that have a column each, by name; RbpxError where one has no S, or two facts."""
+        """The runs that have a column each, by name."""
         return _wide_runs(self.runs or {})
 
 
@@ -248,7 +235,6 @@ def choice_of(told: Any) -> tuple[str, Decimal | None]:
 
 
 def _check_columns(where: str, columns: Any, how: str) -> None:
-    """Refuses a choice of columns that is not field -> column, or {column, times}."""
     pairs = columns.items() if isinstance(columns, dict) else ()
     if not pairs or not all(isinstance(name, str) for name, _ in pairs):
         raise RbpxError(f"{where}={columns} is not a mapping of fields to columns; write {how}")
@@ -286,11 +272,7 @@ class ImportRequest(ImportConfig):
     vocab_size: int | None = key(None, "entries of the vocabulary of that model", shown="N")
 
     def __post_init__(self) -> None:
-        """Checks the values; the source of an import of tokens is their engine.
-
-        Raises:
-            RbpxError: as for any import.
-        """
+        """Checks the values; the source of an import of tokens is their engine."""
         if self.source is None:
             self.source = self.engine
         if self.S is not None:

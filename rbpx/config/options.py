@@ -48,7 +48,7 @@ class Quantise(Enum):
 
 
 class Device(Enum):
-    """Where the model runs; `auto` takes an accelerator if there is one, `split` all of them, memory and disk."""
+    """Where the model runs; `auto`: on an accelerator if there is one; `split`: on all, memory and disk."""
 
     auto = "auto"
     cpu = "cpu"
@@ -101,19 +101,14 @@ class Bos(Enum):
 
 
 class Joined(Enum):
-    """Whether items whose target joins its context are left out and counted, or fail the cell."""
+    """Whether items whose target joins its context are left out, or fail the cell."""
 
     skip = "skip"
     refuse = "refuse"
 
 
 class FewshotDraw(Enum):
-    """Which items share their examples.
-
-    Attributes:
-        fixed: all items, or all of a category.
-        item: none; each item's own examples do not depend on other items.
-    """
+    """Whether all items (of a category) share their examples, or each has its own, whatever the other items are."""
 
     fixed = "fixed"
     item = "item"

@@ -12,7 +12,7 @@ __all__ = ["EVERY", "KEYS", "NARROWS", "Asking", "schema_of"]
 
 
 def _every() -> dict[str, Key]:
-    """Returns the keys of all classes by name, of a key that several declare the first; `store` is the last of help."""
+    """Returns the keys of all classes, the first of those of one name; `store` is the last of help."""
     every: dict[str, Key] = {}
     for kind in (kind for module in (runs, laws, predictions, output, tasks) for kind in vars(module).values()):
         if isinstance(kind, type) and issubclass(kind, Keys):
@@ -38,7 +38,7 @@ class Asking:
         verb: its name.
         kind: the dataclass of its keys.
         more: names of keys of the questions that it asks.
-        performs: for a verb whose request names the questions that it asks, returns the keys of each.
+        performs: returns the keys of each question that its request names.
     """
 
     verb: str
@@ -61,7 +61,7 @@ class Asking:
 
     @property
     def is_of_grid(self) -> bool:
-        """Whether it is about the cells of a grid, which a store may lack."""
+        """Whether it is about a grid, whose cells a store may lack."""
         return issubclass(self.kind, runs.GridKeys) and not self.narrows
 
     @property
@@ -70,28 +70,20 @@ class Asking:
         return issubclass(self.kind, runs.Narrowing)
 
     def schema(self, takes_all: bool = False) -> type:
-        """Returns a dataclass of its keys, by which Hydra refuses unknown keys and values of a wrong type.
-
-        Args:
-            takes_all: whether it has the keys of all verbs, as a study may set those of any question.
-        """
+        """Returns a dataclass of its keys for Hydra; with `takes_all` of those of all verbs, as a study may set any."""
         if self.is_of_file:
             return self.kind
         takes_all = takes_all or self.performs is not None
         return schema_of(self.verb, {**KEYS, **self.keys} if takes_all else self.keys, self.kind.FILES)
 
     def made(self, values: Mapping[str, Any]) -> Any:
-        """Returns the object of its keys from values as typed; those of others it keeps for its questions.
-
-        Raises:
-            RbpxError: a key does not take its value, or two values contradict each other.
-        """
+        """Returns the object of its keys from values as typed; those of others it keeps for its questions."""
         own = {name: values[name] for name in keys_of(self.kind) if name in values}
         return self.kind(**own, others={name: values[name] for name in KEYS if name in values and name not in own})
 
 
 def schema_of(name: str, keys: Mapping[str, Key], files: Mapping[str, str | None] | None = None) -> type:
-    """Returns a dataclass of some keys, which begins from `files` of conf/ and with our settings of Hydra, if given."""
+    """Returns a dataclass of some keys, which begins from `files` of conf/, if given."""
     asked = [
         (each.name, each.kind, key(each.default, each.help, each.read, text=each.is_text))
         for each in keys.values()

@@ -33,10 +33,7 @@ def quoted(value: str) -> str:
 
 
 def texts_quoted(schema: type, overrides: Sequence[str]) -> list[str]:
-    """Quotes the values of text keys that Hydra would read as numbers, in lists and sweeps each element.
-
-    A text with brackets inside, such as a glob, is quoted as a whole.
-    """
+    """Quotes values of text keys that Hydra would read as numbers or, as a glob with brackets, as lists."""
     texts, words = text_keys(schema), []
     for override in overrides:
         key, is_given, value = override.partition("=")
@@ -55,7 +52,7 @@ def _quote(found: re.Match[str]) -> str:
 
 @cache
 def text_keys(schema: type, within: str = "") -> frozenset[str]:
-    """Returns the keys of a schema that hold text or lists of it, dotted, with * for the label of a size."""
+    """Returns the keys of a schema that hold text, dotted, with * for the label of a size."""
     hints, keys, found = get_type_hints(schema), keys_of(schema), set[str]()
     for each in fields(schema):
         name, kinds = f"{within}{each.name}", [of for of in get_args(hints[each.name]) if of is not NoneType]
@@ -68,7 +65,6 @@ def text_keys(schema: type, within: str = "") -> frozenset[str]:
 
 
 def _of_any(key: str) -> str:
-    """Replaces the label of a size by *, and drops an index."""
     return re.sub(r"\.\d+$", "", re.sub(r"(?<=\.sizes)\.[^.]+", ".*", key))
 
 
@@ -108,7 +104,6 @@ def _leaves(values: Any, keys: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any
 
 
 def _absolute(value: str, path: Path, is_model: bool) -> str | None:
-    """Returns the absolute path of a value; None if it is not a relative path, but a name."""
     here = path.absolute().parent
     if not value or re.match(r"rbpx:|\w+://|.*\$\{", value) or Path(value).is_absolute():
         return None

@@ -33,15 +33,14 @@ class Key:
     """The declaration of one key.
 
     Attributes:
-        kind: type of what is typed, for Hydra: that of the field, or Any where a reader accepts several types.
+        kind: for Hydra: the field's type, or Any where a reader accepts several.
         optional: whether null is a value.
-        help: what it means; {models}, {datasets} and {experiments} are replaced by the known names. Empty for keys that
-            only studies set.
+        help: with {models}, {datasets} and {experiments} for known names; empty for keys that only studies set.
         read: checks what was typed and returns the value.
-        shown: placeholder behind the name in help, as in k=K.
+        shown: behind the name in help, as in k=K.
         values: that completion offers.
         text: whether it takes text only, although its reader also takes lists or shorthands.
-        example: a value that replaces {example} in its help.
+        example: a value for {example} in its help.
     """
 
     name: str
@@ -57,12 +56,12 @@ class Key:
 
     @property
     def is_text(self) -> bool:
-        """Whether its values are text only and stay as typed."""
+        """Whether its values stay as typed."""
         return self.text or self.kind in (str, str | None) or self.read in (name_of, names_of)
 
     @property
     def group(self) -> Any:
-        """The dataclass of its values, whose keys stand behind a dot; None for a key without such."""
+        """The dataclass of its values, whose keys stand behind a dot; None for others."""
         return next((each for each in (*get_args(self.kind), self.kind) if is_dataclass(each)), None)
 
     @property
@@ -71,11 +70,7 @@ class Key:
         return self.help if self.example is None else self.help.replace("{example}", typed(**{self.name: self.example}))
 
     def meaning(self, given: Any) -> Any:
-        """Checks a value and returns what it means.
-
-        Raises:
-            RbpxError: the key does not take this value.
-        """
+        """Returns what a value means; raises RbpxError where the key does not take it."""
         if given in ("", []) and self.default not in ("", []):
             raise RbpxError(f"{self.name}={given} is empty; give what is meant, or leave it out")
         if given is None and self.default is not None and not self.optional:
@@ -126,15 +121,13 @@ K = TypeVar("K", bound="Keys")
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 @dataclass(kw_only=True, eq=False)
 class Keys:
-    """What was asked of a verb: the meanings of its keys. Each subclass is a dataclass; verbs combine them.
+    """The meanings of the keys of a verb. Each subclass is a dataclass; verbs combine them.
 
-    Of a field that several bases have, the first one says what it is.
-
-    What is no field, but a plain value, is settled where a verb lacks that key, for code that all of them share.
+    Of a field that several bases have, the first one counts. A plain value, no field, is that of verbs without the key.
 
     Attributes:
         FILES: the files of conf/ that its request begins from.
-        WITHOUT: inherited keys that it does not take, which stay at their defaults.
+        WITHOUT: inherited keys that it does not take.
         typed: the values of its keys as typed.
         others: values, as typed, of the keys of questions that the verb asks.
     """
@@ -145,22 +138,18 @@ class Keys:
     others: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __init_subclass__(cls) -> None:
-        """Makes each subclass a dataclass, also of what it inherits."""
+        """Makes each subclass a dataclass."""
         dataclass(kw_only=True, eq=False)(cls)
 
     def __post_init__(self) -> None:
-        """Reads and checks the values.
-
-        Raises:
-            RbpxError: a key does not take its value, or two values contradict each other.
-        """
+        """Reads the values; raises RbpxError where a key does not take its own, or two contradict each other."""
         self.typed = {name: getattr(self, name) for name in keys_of(type(self))}
         for name, each in keys_of(type(self)).items():
             setattr(self, name, each.meaning(self.typed[name]))
         self.check()
 
     def check(self) -> None:
-        """Refuses values that contradict each other; a class that combines keys extends it."""
+        """Refuses values that contradict each other; classes extend it."""
 
     def but(self, **typed: Any) -> Self:
         """Returns the same with other values of some keys."""
@@ -178,14 +167,14 @@ class Keys:
 
 @dataclass(frozen=True)
 class Within:
-    """Reads a number from `least` to `most`; `says` is said of another. Null passes where the key is optional."""
+    """Reads a number from `least` to `most`, or null; `says` is said of another."""
 
     least: float
     most: float
     says: str
 
     def __call__(self, key: str, value: Any) -> Any:
-        """Returns the number; raises RbpxError for another."""
+        """Returns the number."""
         if value is not None and not self.least <= value <= self.most:
             told = f"{value:g}" if isinstance(value, float) else value
             raise RbpxError(f"{key}={told} {self.says}")
@@ -193,7 +182,7 @@ class Within:
 
 
 def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
-    """Returns a reader of whole numbers from `least` to `most`."""
+    """Returns a reader of whole numbers."""
     return Within(least, most, f"is not a whole number from {least} to {most:,}; give one")
 
 
@@ -203,12 +192,9 @@ def positive(what: str) -> Reader:
 
 
 def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMBER) -> list[float]:
-    """Returns the numbers of a key that takes one or several, such as 2e10 or 20B, in order; an empty list for None.
+    """Returns the numbers, up to `most`, of a key that takes one or several, such as 2e10 or 20B; none for None.
 
     `what` completes the error's advice, as in "training FLOPs".
-
-    Raises:
-        RbpxError: a number is not positive, or is larger than `most`.
     """
     numbers = []
     for each in [] if value is None else map(in_digits, as_list(value)):
@@ -225,39 +211,27 @@ def in_digits(value: Any) -> Any:
 
 
 def name_of(key: str, value: Any) -> Any:
-    """Returns a name, or None.
-
-    Raises:
-        RbpxError: YAML read the value as something other than text.
-    """
+    """Returns a name, or None; raises RbpxError for what YAML read as something else."""
     if value is not None and not isinstance(value, str):
         raise RbpxError(f"{key}={value} was read as {read_as(value)}; give a text, in quotes in a file")
     return value
 
 
 def read_as(value: Any) -> str:
-    """Names the type as which YAML read a value that should be text."""
+    """Names what YAML read a text as."""
     if isinstance(value, bool):
         return "true or false"
     return "a number" if isinstance(value, int | float) else "a list" if isinstance(value, list) else "a mapping"
 
 
 def names_of(key: str, value: Any) -> list[str] | None:
-    """Returns the listed names without repetitions, in order; None for None.
-
-    Raises:
-        RbpxError: YAML read a name as something other than text.
-    """
+    """Returns one or several names without repetitions, as `name_of`; None for None."""
     return None if value is None else list(dict.fromkeys(name_of(key, each) for each in as_list(value)))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Names that were chosen.
-
-    Attributes:
-        by_name: whether the user named them, rather than taking the default or `all`.
-    """
+    """Names that were chosen; `by_name` by the user, who did not take the default or `all`."""
 
     names: tuple[str, ...]
     by_name: bool
@@ -265,12 +239,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class AnyOf:
-    """Reads a known name, a list of them, or `all`, without repetitions: a `Choice`, or a list of `kind`.
-
-    Attributes:
-        default: what null means.
-        about: the end of the error's text for an unknown name.
-    """
+    """Reads known names or `all` as a `Choice`, or a list of `kind`; null is `default`, `about` ends the error."""
 
     known: Sequence[str]
     default: Choice | str | None = None
@@ -278,7 +247,7 @@ class AnyOf:
     about: str = ""
 
     def __call__(self, key: str, value: Any) -> Any:
-        """Returns what was chosen; raises RbpxError for an unknown name."""
+        """Returns what was chosen."""
         if value is None and isinstance(self.default, Choice):
             return self.default
         names = as_list(self.default if value is None else value)

@@ -32,12 +32,7 @@ _LONGEST_WINDOW: Final = 1_000_000  # tokens in a row
 
 @dataclass(frozen=True)
 class Numbers:
-    """The ranks k, or the window lengths n, that were asked for.
-
-    Attributes:
-        asked: the numbers; None for the default.
-        is_log: whether a log-spaced grid was asked for.
-    """
+    """The ranks k, or the window lengths n, that were asked for; with `is_log` a log-spaced grid of them."""
 
     asked: tuple[int, ...] | None = None
     is_log: bool = False
@@ -56,11 +51,7 @@ class Numbers:
         return [k for k in self.listed() if k >= vocab_size]
 
     def grid(self, vocab_size: int, default: Sequence[int] | Literal["log"]) -> list[int]:
-        """Returns the k asked for that are below V, ascending; `log` spaces eight per decade from 1 to V.
-
-        Raises:
-            RbpxError: no k is below `vocab_size`.
-        """
+        """Returns the k asked for that are below V, ascending; `log` spaces eight per decade from 1 to V."""
         if self.is_log or (self.asked is None and default == "log"):
             steps = round(8 * math.log10(vocab_size))
             return sorted(k for k in {round(10 ** (i / 8)) for i in range(steps + 1)} if k < vocab_size)
@@ -212,7 +203,7 @@ class Irreducible(Laws):
     pin = cast("dict[str, Prior]", {})
 
     def check(self) -> None:
-        """Takes cross-entropy for the law of constants where none is named, and refuses several."""
+        """Constants are of one law, cross-entropy where none is named."""
         super().check()
         self.pins: Priors = dict(self.pin) if self.E is None else {"E": self.E, **self.pin}
         if self.E is not None and "E" in self.pin:

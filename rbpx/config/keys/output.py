@@ -14,11 +14,9 @@ from rbpx.errors import RbpxError
 
 @dataclass
 class StudyConfig:
-    """A named study (experiments/*.yaml).
+    """A named study (experiments/*.yaml), by the name of its file.
 
     Attributes:
-        name: the name of its file.
-        question: the question that the study answers.
         grid: what the publication measured, and what is measured here.
         published: the published result, with its source.
         would_change: the measurement that would change the answer.

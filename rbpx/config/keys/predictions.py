@@ -58,11 +58,7 @@ class Points(Keys):
         self.points_to_predict()
 
     def points_to_predict(self) -> list[tuple[float, float]]:
-        """The points (S, D) to predict, lists pairwise, a single value with each of the other; empty without D.
-
-        Raises:
-            RbpxError: the lists differ in length, or S is missing.
-        """
+        """The points (S, D) to predict, lists pairwise, a single value with each of the other; empty without D."""
         S, D = self.S, self.D
         if D and not S:
             raise RbpxError("D= needs S= beside it: a point has a size and tokens, as in S=1e9 D=2e10")
@@ -172,7 +168,7 @@ class Deciding(Budgets):
     next: int | None = key(None, "names N runs to train next", whole(1, 1_000), "N")
 
     def check(self) -> None:
-        """Refuses several budgets for the next runs, and a budget of serving without tokens to serve."""
+        """Refuses several budgets for next runs, and one of serving without tokens to serve."""
         super().check()
         if self.next is not None and len(self.flops) > 1:
             raise RbpxError(f"next={self.next} spends one budget, and flops= names {len(self.flops)}; give one")

@@ -28,12 +28,7 @@ def _sizes(key: str, value: Any) -> list[str] | None:
 
 @dataclass(frozen=True)
 class Shard:
-    """One part of a grid that is divided among machines: `shard=3/16`; `shard=16` is the number of parts.
-
-    Attributes:
-        number: the part, from 1; None for all parts.
-        n_shards: number of parts.
-    """
+    """A part of a grid that is divided among machines, from 1: `shard=3/16`; `shard=16` is the number of parts."""
 
     number: int | None
     n_shards: int
@@ -86,7 +81,7 @@ class Chosen(Stored):
     )
 
     def check(self) -> None:
-        """Checks the model and what protocol=official fixes, and takes the protocol of items for a dataset of items."""
+        """Checks names and what protocol=official fixes, and takes the protocol of items for a dataset of items."""
         super().check()
         if self.model is not None:
             self.model.revisions()
@@ -139,17 +134,17 @@ class Narrowing(Chosen):
 
     @property
     def along(self) -> Axis:
-        """The axis of laws through trainings; not defined for a quantity on another text."""
+        """The axis of laws; none for a quantity on another text."""
         assert isinstance(self.axis, Axis)
         return self.axis
 
     @property
     def variants(self) -> list[str] | None:
-        """The variants to which a question is narrowed; None means all, also where one is compared with a base."""
+        """The variants to which a question is narrowed, which one that is compared with a base does not."""
         return self.variant if self.base is None else None
 
     def is_about(self, family: str) -> bool:
-        """Whether a family is one of the two compared, or none is named."""
+        """Whether a family is one of the two compared, if any."""
         names = [name for name in (self.base, *(self.variant or ())) if name is not None]
         return self.base is None or family in (*names, *(name.partition(":")[0] for name in names))
 
@@ -212,7 +207,6 @@ class GridKeys(Seeded, Chosen):
         self._check_engine()
 
     def _check_engine(self) -> None:
-        """Refuses keys that another engine does not support."""
         if self.engine is None:
             return
         ours: dict[str, tuple[object, Sequence[object]]] = {
@@ -229,9 +223,9 @@ class GridKeys(Seeded, Chosen):
                 raise RbpxError(f"{name}={value} is of rbpx's own measuring, not of engine={self.engine.name}; drop it")
 
     def tokens_in_batch(self, device: str) -> int:
-        """Returns padded tokens per batch on cpu or cuda; measuring halves them if memory does not suffice.
+        """Returns padded tokens per batch on cpu or cuda, which measuring halves if memory does not suffice.
 
-        1 makes each window a batch, so that its numbers do not depend on others.
+        Of 1 each window is a batch, so that its numbers do not depend on others.
         """
         return 1 if self.deterministic else self.tokens_per_batch or (4096 if device == "cpu" else 32_768)
 

@@ -64,7 +64,7 @@ def _chance(key: str, value: Any) -> Any:
 
 
 def chance_of(task: str, given: Any) -> float | None:
-    """Returns the success of guessing: as given (a number, or task -> number), else from the file in conf/dataset."""
+    """Returns the success of guessing: as given, else from the file in conf/dataset."""
     number = given.get(task) if isinstance(given, Mapping) else given
     if number is not None:
         return float(number)
@@ -96,7 +96,7 @@ class TwoSteps(Averaged, Tasks):
 
     @property
     def n_averaged(self) -> int:
-        """Number of checkpoints over which the feature of a training is averaged."""
+        """Checkpoints over which the feature of a training is averaged."""
         return self.last or N_AVERAGED
 
     held_out: list[str] | None = key(
@@ -169,7 +169,7 @@ class Slices(Keys):
 
     @property
     def conditions(self) -> dict[str, str]:
-        """The token slices that the user defined as SQL conditions, by name; empty for built-in slices."""
+        """The slices that are SQL conditions, by name; none for built-in ones."""
         return self.slices if isinstance(self.slices, dict) else {}
 
 

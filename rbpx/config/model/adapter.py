@@ -18,11 +18,7 @@ def is_adapter(name: str) -> bool:
 
 
 def adapter_config(name: str) -> dict[str, Any]:
-    """Reads the configuration of the adapter in a folder.
-
-    Raises:
-        RbpxError: the folder has no such configuration.
-    """
+    """Returns the configuration of the adapter in a folder; raises RbpxError where there is none."""
     path = Path(name).expanduser() / ADAPTER_CONFIG
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -39,7 +35,7 @@ def base_of(name: str) -> tuple[str, str | None]:
     """Returns the id of an adapter's base model and its revision, None for the hub's default.
 
     Raises:
-        RbpxError: the adapter names no base, or a path that does not exist.
+        RbpxError: it names no base, or a path that does not exist.
     """
     config = adapter_config(name)
     base = config.get("base_model_name_or_path")
@@ -51,6 +47,6 @@ def base_of(name: str) -> tuple[str, str | None]:
 
 
 def variants_of(adapters: Sequence[str | None]) -> dict[str | None, str | None]:
-    """Returns a variant name for each adapter: the name of its folder, or its whole path where names repeat."""
+    """Returns a variant for each adapter: the name of its folder, or its path where names repeat."""
     names = {each: None if each is None else Path(each).expanduser().resolve().name for each in adapters}
     return names if len(set(names.values())) == len(names) else {each: each for each in adapters}

@@ -30,11 +30,7 @@ def is_gguf(name: object) -> bool:
 
 
 def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:
-    """Returns the steps that a family's file lists, whole numbers or ranges {from: , to: , by: }, ascending.
-
-    Raises:
-        RbpxError: an entry is neither.
-    """
+    """Returns the steps that a family's file lists, whole numbers or ranges {from: , to: , by: }, ascending."""
     try:
         steps = [
             range(each["from"], each["to"] + 1, each["by"]) if isinstance(each, Mapping) else [index(each)]
@@ -61,7 +57,7 @@ def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | No
     """Returns the revisions that `model.revision` names: one, a list, or all or log-spaced listed steps.
 
     Raises:
-        RbpxError: a name was read as a number, or the family lists no checkpoints.
+        RbpxError: the family lists no checkpoints.
     """
     names = names_of("model.revision", revision)
     if not names or revision not in _EVERY:
@@ -204,11 +200,7 @@ class ModelConfig:
     variant: Any = text_or_list()
 
     def rounding(self) -> Quantise | None:
-        """Returns the type to which weights are rounded on loading; None for no rounding.
-
-        Raises:
-            RbpxError: they cannot be rounded so.
-        """
+        """Returns the type to which weights are rounded on loading; raises RbpxError for one of a GGUF file."""
         kinds = [kind.value for kind in Quantise]
         if self.quantise not in (None, *kinds):
             raise RbpxError(
@@ -226,7 +218,7 @@ class ModelConfig:
         """Returns the revisions asked for, in order; None is the model that stands for a size.
 
         Raises:
-            RbpxError: a name is unknown, or `all` or `log` is asked of a family that lists no checkpoints.
+            RbpxError: a name is unknown, or the family lists no checkpoints.
         """
         if self.lists_checkpoints:
             return list(dict.fromkeys(member.revision for member in self.members_by_size()))
@@ -266,10 +258,7 @@ class ModelConfig:
     def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> TrainingFacts:
         """Returns facts of the training of one model at a revision: from keys, then from its entry and tokens_per_step.
 
-        `size` is its label in `sizes`, None for a model given by its id; `place` its index in the family, from 0.
-
-        Raises:
-            RbpxError: the value of a key is not valid, or a list has another length than the models.
+        `size` is None for a model given by its id; `place` is its index in the family, from 0.
         """
         given = {fact: getattr(self, key) for fact, key in _KEYS.items()}
         for fact, value in given.items():

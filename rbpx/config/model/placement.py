@@ -39,11 +39,7 @@ class EngineConfig:
     timeout_s: float = 600.0
 
     def __post_init__(self) -> None:
-        """Checks the values.
-
-        Raises:
-            RbpxError: an unknown engine, a URL that names no server or holds a password, a number in place of a name.
-        """
+        """Checks the values; raises RbpxError."""
         if self.name not in _KNOWN:
             raise RbpxError(f"engine.name={self.name} is unknown; known: {', '.join(_KNOWN)}")
         for key in ("model", "version"):
@@ -89,15 +85,11 @@ class ParallelConfig:
     tensor: Any = 1
 
     def __post_init__(self) -> None:
-        """Checks the values.
-
-        Raises:
-            RbpxError: `tensor` is neither a whole number from 1 nor `all`.
-        """
+        """Checks the value."""
         self.n_processes()
 
     def n_processes(self) -> int | None:
-        """Returns the number of processes that hold one model together; None for all of the launch."""
+        """Returns the number of processes that hold one model together, None for all; raises RbpxError."""
         if self.tensor == "all":
             return None
         if isinstance(self.tensor, bool) or not isinstance(self.tensor, int) or self.tensor < 1:
@@ -106,15 +98,7 @@ class ParallelConfig:
 
 
 def read_limits(key: str, memory: Any) -> MemoryLimits | None:
-    """Returns the memory limit of each device in bytes.
-
-    Args:
-        key: its name.
-        memory: GPU number or `cpu` -> an amount, such as 20GiB, 500MB or a number of bytes.
-
-    Raises:
-        RbpxError: it is not such a mapping.
-    """
+    """Returns the memory limit of each device in bytes, from GPU number or `cpu` -> 20GiB, 500MB or bytes."""
     if memory is None:
         return None
     amounts = memory if isinstance(memory, dict) else {}

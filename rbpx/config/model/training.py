@@ -19,7 +19,7 @@ RAW: Final = "raw"  # the variant of checkpoints whose learning rate had not dec
 
 
 def is_raw(variant: str | None) -> bool:
-    """Whether a variant is that of raw checkpoints, of the plain objective or of another (`OBJECTIVE_raw`)."""
+    """Whether a variant is that of raw checkpoints, `raw` or `OBJECTIVE_raw`."""
     return variant is not None and f"_{variant}".endswith(f"_{RAW}")
 
 
@@ -52,10 +52,9 @@ class TrainingFacts:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def at_revision(self, revision: str | None, tokens_per_step: int | None, steps: int | None) -> "TrainingFacts":
-        """Returns the facts of a checkpoint, given those of the finished model, which is also `main`.
+        """Returns the facts of a checkpoint, given those of the finished model, whose training has `steps`.
 
-        `stepN` is the state after N steps in a family with tokens_per_step; the progress of any other revision is
-        unknown. `steps` are those of the whole training.
+        `stepN` is the state after N steps in a family with tokens_per_step; how far others are is unknown.
         """
         named = None if tokens_per_step is None else re.fullmatch(r"step(\d+)", revision or "")
         step = int(named[1]) if named else steps if revision in _RELEASED else None
@@ -70,13 +69,7 @@ UNKNOWN: Final = TrainingFacts()
 
 
 def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, str] | None = None) -> TrainingFacts:
-    """Checks facts by the names of `Training`.
-
-    `where` is the prefix of the names in errors, `names` are other names there.
-
-    Raises:
-        RbpxError: a value is not valid.
-    """
+    """Checks facts; errors name them by `names`, behind `where`."""
     checked: dict[str, Any] = {}
     for fact in (each.name for each in fields(TrainingFacts) if values.get(each.name) is not None):
         name, value = f"{where}{(names or {}).get(fact, fact)}", values[fact]
@@ -88,11 +81,7 @@ def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, 
 
 
 def number_from_0(name: str, value: Any, kind: type[N], is_positive: bool = False) -> N:
-    """Returns a number of tokens, steps, parameters or FLOPs, also from 60M or 6e7; of kind int if it is a count.
-
-    Raises:
-        RbpxError: it is no such number, is 0 where it must be positive, or is larger than a store can hold.
-    """
+    """Returns a number from 0 that a store can hold, also from 60M or 6e7; raises RbpxError for another."""
     exact = large_number(value)
     fits = exact is not None and 0 <= exact < (2**63 if kind is int else 10**300)
     if exact is None or not fits or (is_positive and not exact) or (kind is int and exact != exact.to_integral_value()):

@@ -47,12 +47,7 @@ class ProtocolConfig:
     )
 
     def __post_init__(self) -> None:
-        """Checks that the windows score every token.
-
-        Raises:
-            RbpxError: a window or stride is too short, a stride is as long as its window, or a stride or prefix lacks
-                `whole`.
-        """
+        """Checks that the windows score every token, and that `stride` and `prefix` have `whole`."""
         if self.window is None and self.name != HARNESS:
             raise RbpxError(f"protocol.window=null is the model's context in protocol={HARNESS} alone; give a number")
         if self.stride is not None and not self.whole:
@@ -73,7 +68,7 @@ class ProtocolConfig:
         """Returns the protocol for items: that of lm-evaluation-harness, with any window set by the user.
 
         Raises:
-            RbpxError: the protocol is that of the authors' documents, or has a stride or a prefix.
+            RbpxError: the protocol is of texts alone, or has a stride or a prefix.
         """
         if self.name == HARNESS:
             return self
@@ -143,11 +138,7 @@ class DatasetConfig(ItemKeys):
     file_mib: int = FILE_MIB
 
     def __post_init__(self) -> None:
-        """Checks the values, and that no key is without effect.
-
-        Raises:
-            RbpxError: a value is not valid, a key has no effect, or the keys make no items.
-        """
+        """Checks the values, that no key is without effect, and that items can be made."""
         self.fields = names_of("dataset.fields", self.fields)
         for name in ("subset", "split", "revision", "fewshot_split"):
             name_of(f"dataset.{name}", getattr(self, name))
@@ -199,10 +190,7 @@ class DatasetConfig(ItemKeys):
 
     @property
     def file_name(self) -> str:
-        """The name of the dataset of a path: its stem or folder, and the chunk.
-
-        `notes` of dir/notes.jsonl.gz, of notes/ and of notes/*.txt; `notes-paragraph` of its paragraphs.
-        """
+        """`notes` of dir/notes.jsonl.gz, of notes/ and of notes/*.txt; `notes-paragraph` of its paragraphs."""
         if self.path is None:
             return UNNAMED
         several = folder_and_pattern(Path(self.path))
@@ -215,7 +203,7 @@ class DatasetConfig(ItemKeys):
 
     @property
     def has_file_name(self) -> bool:
-        """Whether a user's file has the name made from its path; earlier versions called such a dataset `file`."""
+        """Whether a user's file is named after its path; earlier versions called each one `file`."""
         return self.kind == "file" and self.path is not None and self.name == self.file_name
 
     def row_choice(self) -> RowChoice:

@@ -23,7 +23,7 @@ _BRACKETS: Final = re.compile(r"\[.*?\]")
 
 
 def _without_brackets(text: str) -> str:
-    """Removes the bracketed marks of HellaSwag's WikiHow articles; a title begins a sentence."""
+    """Removes the marks of HellaSwag's WikiHow articles; a title begins a sentence."""
     return _BRACKETS.sub("", text.strip().replace(" [title]", ". ")).replace("  ", " ")
 
 
@@ -48,7 +48,7 @@ class Place:
     functions: tuple[str, ...]
 
     def apply(self, text: str) -> str:
-        """Applies the functions to the text of the column."""
+        """Applies the functions to a text."""
         for name in self.functions:
             text = FUNCTIONS[name](text)
         return text
@@ -101,18 +101,13 @@ FEWSHOT_BORDER: Final = "\n\n"  # between examples
 
 @dataclass(frozen=True)
 class Task:
-    """How rows become items. Only what follows the context is scored.
+    """How rows become items, as `ItemKeys` say it. Only what follows the context is scored.
 
     Attributes:
         target: what is scored, if there are no choices; else what follows each choice that stands in the context.
-        choices: a column that holds a list, or one template for each choice; None without choices.
-        right: the column that says which choice is right; None without choices.
-        labels: the values of `right`, in the order of the choices: a column that holds a list, or the labels
-            themselves; None if `right` counts from 0.
-        delimiter: text between context and target.
-        description: text before the examples and the context.
-        clean: function applied to context, choices and target.
-        category: the column of the item's subject; None without one.
+        choices: a column that holds a list, or one template for each choice.
+        right: the column that says which choice is right.
+        labels: the values of `right`: a column that holds a list, or the labels themselves; None if it counts from 0.
         domains: category -> its domain.
         messages: the column of a conversation, each of whose answers is an item; None for items of context and target.
     """
@@ -207,11 +202,7 @@ class ItemKeys:
         return (self.target, self.choices, self.messages) != (None, None, None)
 
     def task(self) -> Task | None:
-        """Returns how rows become items; None if they are texts.
-
-        Raises:
-            RbpxError: a key is missing or not valid, or a template names what it cannot.
-        """
+        """Returns how rows become items, None if they are texts; raises RbpxError for wrong or missing keys."""
         if not self.has_items:
             return None
         context = self._context()
@@ -270,16 +261,7 @@ FILE_MIB: Final = 1024
 
 @dataclass(frozen=True)
 class RowChoice:
-    """Which texts of a dataset are measured.
-
-    Attributes:
-        fields: fields of a row, joined by newlines into its text.
-        articles: whether rows are lines of a running text, which is split at its titles.
-        chunk: the part of a text, or of an article, that makes a document.
-        where: path of a column, such as `meta.pile_set_name` -> the value that a row must have there.
-        longer_than: characters that a document must exceed; None for no limit.
-        task: how rows become items; None if they are texts.
-    """
+    """Which texts of a dataset are measured, by the names and meanings of its keys; no `task` for texts."""
 
     fields: tuple[str, ...] = ("text",)
     articles: bool = False
@@ -297,6 +279,6 @@ class RowChoice:
 
     @property
     def takes_every_row(self) -> bool:
-        """Whether every row is one text, so that rows can be drawn without reading the others."""
+        """Whether rows can be drawn without reading the others, as each is one text."""
         whole = not self.articles and self.chunk is Chunk.none and (self.task is None or self.task.messages is None)
         return whole and not self.where and self.longer_than is None
