@@ -29,12 +29,9 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(Generic[Found]):
-    """The answer of one verb; the same numbers as `python -m rbpx VERB ... --format json`.
-
-    `print(answer)` shows the table that the verb prints.
+    """The answer of one verb, with the numbers of `--format json`; `print(answer)` shows the table that it prints.
 
     Attributes:
-        verb: its name.
         results: one for each group of runs or each compared family: its rows, tables and sentences.
         records: rows as printed in JSON: the exact values of the tables; an unknown value is None.
         messages: what the command line prints on stderr, for example that a damaged run was left out.
@@ -97,8 +94,7 @@ class Answer(Generic[Found]):
     def plot(self, figure: str = "") -> alt.LayerChart:
         """Returns one of the report's figures, of the first group of runs that has it.
 
-        `figure` is its name in the report, such as cross_entropy or residuals for `fit`; by default the first that can
-        be drawn.
+        `figure` is its name, such as cross_entropy or residuals for `fit`; by default the first that can be drawn.
 
         Raises:
             RbpxError: the question has no figures, or none of that name can be drawn.

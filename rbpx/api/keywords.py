@@ -58,11 +58,7 @@ def requests(
 ) -> list[Any]:
     """Returns one request for each combination of the models, datasets and protocols that are listed.
 
-    Keys of a group have a dot: `**{"model.revision": "step1000"}`; `fixed` are further keys, which the method itself
-    sets.
-
-    Raises:
-        RbpxError: a key is unknown, or does not take its value.
+    Keys of a group have a dot: `**{"model.revision": "step1000"}`; `fixed` are those that the method itself sets.
     """
     reserved = next((name for name in keys if name in _HERE), None)
     if reserved is not None:
@@ -78,11 +74,7 @@ def requests(
 
 
 def refuse_half_pairs(name: str, value: Any) -> None:
-    """Refuses text that no file and no database can hold: half of a surrogate pair.
-
-    Raises:
-        RbpxError: a text in the value holds one.
-    """
+    """Refuses text that no file and no database can hold: half of a surrogate pair."""
     if isinstance(value, str | Path):
         half = re.search("[\ud800-\udfff]", str(value))
         if half is not None:

@@ -32,8 +32,8 @@ def open_measurements(
     """Opens a store; `rbpx.open` is this function.
 
     `config_dir` has model/NAME.yaml and dataset/NAME.yaml of your own, as --config-dir on the command line. With
-    `create` a store may hold nothing yet. If the environment does not set how threads wait for each other
-    (`rbpx.cores`), this sets it; torch reads that when loaded.
+    `create` a store may hold nothing yet. Sets how threads wait for each other (`rbpx.cores`), which torch reads when
+    it is loaded.
 
     Raises:
         RbpxError: the store holds nothing, and `create` is not set.

@@ -14,10 +14,7 @@ from rbpx.store.store import Record, Store
 
 
 def measure(requests: Sequence[GridKeys]) -> tuple[list[Measured], list[Record]]:
-    """Measures the cells of the requests that their stores do not hold yet.
-
-    Returns:
-        The result of each grid, and a row for each of its cells: held before, measured now, or failed.
+    """Measures cells that the stores do not hold, and returns each grid's result and a row for each of its cells.
 
     Raises:
         RbpxError: a request is wrong, or every cell failed because of its request.

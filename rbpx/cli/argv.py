@@ -30,13 +30,12 @@ class CommandLine:
     """The sorted words of a command line.
 
     Attributes:
-        words: a verb's own words: the query of sql, the id of show, the action of store.
+        words: a verb's own: the query of sql, the id of show, the action of store.
         overrides: key=value for Hydra.
         flags: of Hydra, which print something instead of running.
         sweeps: whether lists are jobs.
         own: the folder of the user's configuration.
         help: the page asked for: empty, `all`, or a verb; None without --help.
-        version: whether the version was asked for.
     """
 
     verb: str
@@ -50,7 +49,7 @@ class CommandLine:
 
     @property
     def changes_of_study(self) -> list[str]:
-        """Overrides that change a study's result, not where it is stored or how fast it is computed."""
+        """Overrides that change a study's result, not where or how fast it is computed."""
         return [each for each in self.overrides if _key(each) not in _SAME and not each.startswith("hydra")]
 
     @property
@@ -60,7 +59,7 @@ class CommandLine:
         return " ".join(each for each, key in keys.items() if key not in _HIDDEN and not key.startswith("hydra"))
 
     def retyped(self, verb: str, drops: Callable[[str], bool]) -> str:
-        """Returns the command for another verb with these overrides, without the keys in `drops`."""
+        """Returns the command for another verb with these overrides, without keys that it `drops`."""
         kept = [each for each in self.overrides if not drops(_key(each))]
         own = [] if self.own is None else ["--config-dir", str(self.own)]
         return shlex.join(["python", "-m", "rbpx", verb, *(["-m"] if self.sweeps else []), *own, *kept])
@@ -72,7 +71,7 @@ def _key(override: str) -> str:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Raises what argparse would print, with a suggestion."""
+        """Called by argparse."""
         flag = next((word for word in message.split() if word.startswith("-") and word.strip("-:")), "")
         name = flag.strip("-").partition("=")[0].replace("-", "_")
         if message.startswith("unrecognized") and name in KEYS:
@@ -113,7 +112,7 @@ def parse(argv: Sequence[str]) -> CommandLine:
     """Sorts the words of a command line; our own flags become overrides, for every verb.
 
     Raises:
-        RbpxError: an unknown verb or flag, a flag without its value, or a word where none belongs.
+        RbpxError: a verb or flag is unknown or lacks its value, or a word stands where none belongs.
     """
     for word in argv:
         if re.search("[\ud800-\udfff]", word) and not os.path.exists(word.partition("=")[2] or word):
@@ -153,7 +152,6 @@ def _known_verb(word: str) -> str:
 
 
 def _word_advice(word: str) -> str:
-    """Suggests what a word without = may mean: a key, or the name of a model or a text."""
     if word in KEYS:
         return f"write {word}=VALUE, without blanks"
     group = next((group for group in ("model", "dataset") if word in options(group)), None)

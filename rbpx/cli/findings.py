@@ -38,7 +38,7 @@ def write_findings(
     `records` are rows of its analyses, `changes` overrides that the study does not set itself, which the findings list.
 
     Raises:
-        RbpxError: the study has no result to write, its SQL is wrong, or the file cannot be written.
+        RbpxError: the study finds nothing, its SQL is wrong, or the file cannot be written.
     """
     answer = _answer(study, records, limits) if records else None
     if not answer:
@@ -60,7 +60,7 @@ def write_findings(
 
 
 def _answer(study: StudyConfig, records: Sequence[Record], limits: SqlLimits) -> pa.Table:
-    """Returns the result of a study from its rows alone: the connection reaches no file."""
+    """Returns the result of a study; the connection reaches no file."""
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = {name: pa.array([_plain(record.get(name)) for record in records]) for name in names}
     try:

@@ -50,11 +50,7 @@ _SHOWN: Final = ("sql_timeout_s", "sql_memory_mib", "store", "details", "format"
 
 
 def help_text(page: str, own: Sequence[Path] = ()) -> str:
-    """Returns a page of help: the first one (empty), `all`, or a verb's; it lists names in the user's folders `own`.
-
-    Raises:
-        RbpxError: there is no such page.
-    """
+    """Returns a page of help: the first one (empty), `all`, or a verb's, with names in the user's folders `own`."""
     if page == "":
         return _first()
     if page == "all":
@@ -79,7 +75,6 @@ def help_text(page: str, own: Sequence[Path] = ()) -> str:
 
 
 def _first() -> str:
-    """Returns the first page, which fits a terminal."""
     some = [name for name in (*_FIRST, *_LAST) if name in verbs()]
     rest = [name for name in verbs() if name not in some]
     more = textwrap.fill(f"    and {', '.join(rest)}", _WIDTH, subsequent_indent="    ")
@@ -96,7 +91,7 @@ def _verb(name: str) -> str:
 
 
 def _lines(keys: Mapping[str, Key], has_groups: bool, own: Sequence[Path]) -> dict[str, str]:
-    """Returns the line of each key that is explained, those of groups behind their group if asked for."""
+    """Returns the line of each key that is explained, with `has_groups` those of groups behind their group."""
     lines = {}
     for key in (each for each in keys.values() if each.help):
         text = key.told
@@ -123,7 +118,6 @@ def _keys_of(asked: Asking, narrows: bool, own: Sequence[Path]) -> list[str]:
 
 
 def _line(name: str, shown: str, text: str) -> str:
-    """Returns a line with `k=K` and its meaning."""
     head = f"{f'{name}={shown}':<{_INDENT - 2}}  "
     return textwrap.fill(head + visible_line(text), _WIDTH, subsequent_indent=" " * _INDENT, break_on_hyphens=False)
 

@@ -28,7 +28,7 @@ def perform(line: CommandLine) -> int:
     """Performs a command line: 0 if done; 1 if something failed; 2 if the request was wrong and nothing was done.
 
     Raises:
-        RbpxError: a request is wrong, or the whole command failed.
+        RbpxError: a request is wrong, or all of it failed.
     """
     asked = asking(line.verb)
     if line.flags:
@@ -71,7 +71,6 @@ def _ended(measured: "Sequence[Measured]") -> int:
 
 
 def _check_shown(verb: str, request: Printed) -> None:
-    """Refuses a format that the verb does not have."""
     form, is_question = request.format.value, verb in names()
     if request.format is Format.jobs and verb != "plan":
         raise RbpxError("format=jobs is of a plan: python -m rbpx plan ... --format jobs")

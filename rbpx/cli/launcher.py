@@ -34,7 +34,7 @@ _EVERY_S = 2.0
 
 
 def measured(asked: Command, requests: "Sequence[GridKeys] | None" = None) -> "list[Measured]":
-    """Measures the grid of each request and returns the outcomes."""
+    """Measures the grid of each request."""
     from rbpx.measure.runner import measure_grids
 
     requests = asked.requests if requests is None else requests
@@ -76,7 +76,6 @@ def _launched(asked: Command, requests: "Sequence[GridKeys]") -> "list[Measured]
 
 
 def _remove(folder: Path) -> None:
-    """Removes the folder of a sweep, and the folder of all sweeps if it was the last."""
     shutil.rmtree(folder)
     with suppress(OSError):
         folder.parent.rmdir()
@@ -106,7 +105,7 @@ def _held(request: "GridKeys", began: str, before: Container[str] = (), logs: Pa
 
 
 def _job(n_jobs: int, parent: int, request: "GridKeys") -> None:
-    """Measures the grid of one job in the launcher's process; the outcome is read from the store."""
+    """Measures the grid of one job, in a process of the launcher."""
     from hydra.core.hydra_config import HydraConfig
 
     from rbpx.cli.messages import show_messages_of_job
@@ -127,7 +126,6 @@ def _job(n_jobs: int, parent: int, request: "GridKeys") -> None:
 
 @contextmanager
 def _watched(requests: "Sequence[GridKeys]") -> Iterator[None]:
-    """Shows the progress of a sweep's cells during the block, as `status` looks them up."""
     over = threading.Event()
     thread = threading.Thread(target=_watch, args=(requests, over), daemon=True)
     thread.start()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def perform(asked: Command) -> "list[Measured]":
-    """Asks the store about all jobs as one, or scores runs again, and prints the answer."""
+    """Asks the store about all jobs as one, or scores runs again, and tells the answer."""
     from rbpx.cores import is_main_process
     from rbpx.measure.results import Measured
     from rbpx.questions.ask import answer
@@ -47,7 +47,7 @@ def _check(verb: str, request: "QuestionKeys") -> None:
 
 
 def _named(line: "CommandLine", request: "QuestionKeys") -> "QuestionKeys":
-    """Returns the request with the words of the command line as values of keys."""
+    """Returns the request with words of the command line as values of keys."""
     keys = analysis(line.verb).words
     if not line.words:
         given = [key for key in keys if request.typed.get(key) is not None]
@@ -78,5 +78,4 @@ def _tell(verb: str, results: Sequence[Any], request: "QuestionKeys") -> None:
 
 
 def _is_told(request: "QuestionKeys") -> bool:
-    """Whether the answer is written as a report is."""
     return request.format not in (Format.table, Format.csv, Format.json)

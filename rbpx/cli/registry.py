@@ -25,13 +25,10 @@ class Verb:
     Attributes:
         order: its place among the verbs; the questions are at 100.
         theme: one of `THEMES`.
-        examples: commands that can be typed.
-        keys: the class of its keys.
         takes_words: whether it takes words besides key=value, as the query of sql.
         more: names of keys of the questions that it asks.
         performs: whether its request names questions, whose keys it then has too.
-        summary: the first line of its file's docstring.
-        help: the rest of it.
+        summary: the first line of its file's docstring; `help` is the rest.
     """
 
     order: int
@@ -47,11 +44,7 @@ class Verb:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line and its requests, one for each job of a sweep, for a verb to perform.
-
-    Attributes:
-        launcher: Hydra's launcher of jobs; None if this process runs them.
-    """
+    """A command line and its requests, one for each job of a sweep; `launcher` as of `Jobs`."""
 
     line: "CommandLine"
     requests: Sequence[Any]
@@ -105,7 +98,6 @@ def asking(name: str) -> Asking:
 
 
 def _of_questions(request: Study) -> Iterable[Asking]:
-    """Returns the keys of the questions in a request."""
     return (registry.asking(name) for name in request.analyses if name in registry.names())
 
 

@@ -14,11 +14,7 @@ __all__ = ["Stopped", "leave_no_heartbeat", "stop_in_order", "stop_job_in_order"
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked this process to end.
-
-    Attributes:
-        signal: the signal.
-    """
+    """A signal asked this process to end."""
 
     def __init__(self, number: int) -> None:
         """Stores the signal."""
@@ -70,7 +66,7 @@ def stop_no_more() -> None:
 
 
 def leave_no_heartbeat() -> None:
-    """Removes the heartbeat of a cell that is given up or was just done; a signal may have interrupted its removal."""
+    """Removes the heartbeat of a cell that is given up or was just done, in case a signal kept it."""
     cell_states = sys.modules.get("rbpx.store.cell_states")  # else nothing was measured
     if cell_states is not None:
         cell_states.end_heartbeats()

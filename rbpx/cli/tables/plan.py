@@ -67,13 +67,11 @@ def show(results: Sequence[Planned], format: Format) -> None:
 
 
 def _heading(row: Any) -> str:
-    """Returns the names that the cells of a section share."""
     named = (f"{sign}{row[name]}" for name, (sign, usual) in _NAMED.items() if row[name] != usual)
     return ", ".join([f"{row['family']} on {row['dataset']}", *named])
 
 
 def _notes(planned: Sequence[Planned]) -> list[str]:
-    """Returns the totals of what is left to do, the source of times, and the machine's resources."""
     left = [one for one in planned if not one.is_done]
     counted = [number_of(len(planned), "cell"), f"{len(planned) - len(left)} done", f"{len(left)} to do"]
     sources = ", ".join(sorted({one.costs["time_from"] for one in left if one.costs["time_from"] is not None}))
@@ -92,7 +90,6 @@ def _notes(planned: Sequence[Planned]) -> list[str]:
 
 
 def _not_here(left: Sequence[Planned]) -> Iterator[str]:
-    """Says which models and texts are not on this machine, and so what is unknown: a plan reads no hub."""
     unread = [one for one in left if one.costs["non_embedding_params"] is None]
     models = list(dict.fromkeys(f"{one.cell_state.cell.family} {one.cell_state.cell.size}" for one in unread))
     if models:
@@ -105,7 +102,7 @@ def _not_here(left: Sequence[Planned]) -> Iterator[str]:
 
 
 def _unscored(left: Sequence[Planned]) -> list[str]:
-    """Says what part of each text is scored, for texts not scored to their end, from the first known cell."""
+    """Says what part of each text is scored, from its first known cell."""
     told: dict[str, str] = {}
     for one in left:
         n_tokens, share = one.costs["tokens"], one.costs["scored_share"]

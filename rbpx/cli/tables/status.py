@@ -50,11 +50,7 @@ _IMPORTS: Final = table_of(
 def print_status(
     requests: Sequence["StatusKeys"], cell_states: Sequence[CellState] | None, narrowing: str = ""
 ) -> None:
-    """Prints the state of the named cells, or else what each store holds of what the requests choose.
-
-    The first request sets the format; `cell_states` are each shown once; `narrowing` are the overrides that choose
-    runs.
-    """
+    """Prints the state of the named cells, or what each store holds of what the requests choose by `narrowing`."""
     if cell_states is not None:
         _print_grid(list({one.cell: one for one in cell_states}.values()), requests[0].format)
         return
@@ -82,7 +78,7 @@ def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
 
 
 def _print_store(store: Store, requests: Sequence["StatusKeys"]) -> bool:
-    """Prints a store's contents, states of cells, running and failed cells; whether it holds what requests choose."""
+    """Prints what a store holds of what requests choose, and returns whether it holds any."""
     narrowed, format = [choices(request) for request in requests], requests[0].format
     runs = [run for run in store.runs() if _meets(run, narrowed)]
     imports = [one for one in list_imports(store) if _meets(one, narrowed)]
@@ -112,7 +108,6 @@ def _print_store(store: Store, requests: Sequence["StatusKeys"]) -> bool:
 
 
 def _holdings(store: Store, runs: Sequence[Record], imports: Sequence[Record], rows: Sequence[Record]) -> str:
-    """Describes a store's contents in a line; empty if it holds nothing."""
     models, texts = {(run["family"], run["size"]) for run in runs}, {run["dataset"] for run in runs}
     states = Counter(row["state"] for row in rows if row["state"] != State.done.value)
     of_runs = f"{number_of(len(runs), 'run')} of {number_of(len(models), 'model')} on {number_of(len(texts), 'text')}"
@@ -130,7 +125,7 @@ def _print(answer: str, tables: Sequence[Table], lines: Sequence[str]) -> None:
 
 
 def _meets(record: Record, narrowed: Sequence[Mapping[str, list[str] | None]]) -> bool:
-    """Whether a run, a failure, a heartbeat, or an import (which has several names) meets one of several choices."""
+    """Whether a run, a failure, a heartbeat, or an import, of several names, meets one of several choices."""
     named = {"source": MEASURED, **record}
     return any(
         all(
@@ -142,7 +137,6 @@ def _meets(record: Record, narrowed: Sequence[Mapping[str, list[str] | None]]) -
 
 
 def _told(runs: Sequence[Record]) -> Record:
-    """Returns the row of the runs on one text."""
     sizes = Counter(run["size"] for run in runs).items()
     told = ", ".join(f"{size_name(size)} ({n})" if n > 1 else size_name(size) for size, n in sizes)
     return {**runs[0], "sizes": told, "n_tokens": sum(run["n_tokens"] for run in runs)}
@@ -159,10 +153,9 @@ def _facts(beat: LastHeartbeat) -> Record:
 
 
 def states_table(rows: Sequence[Record]) -> tuple[Table, list[str]]:
-    """Returns a table of models by texts, and a line about what it leaves out.
+    """Returns a table of models by texts, and a line about what it leaves out; of several states the first counts.
 
-    A model is missing on the texts on which others of its family were measured. If `rows` has several states of a
-    cell, the first counts.
+    A model is missing on the texts on which others of its family were measured.
     """
     words: dict[tuple[str, str, str, str | None], str] = {}
     for row in rows:
@@ -199,7 +192,7 @@ def _counted(words: Counter[str]) -> str:
 
 
 def lines_of(rows: Sequence[Record]) -> list[str]:
-    """Returns a line for each cell that is running or was stopped (progress, speed, time left), or that failed."""
+    """Returns a line for each cell that is running, was stopped or failed."""
     lines = []
     for row in rows:
         at = f"@{row['revision']}" if row.get("revision") else ""

@@ -59,11 +59,7 @@ complete -F _rbpx rbpx"""
 
 
 def script(shell: str, own: Sequence[Path] = ()) -> str:
-    """Returns the script that a shell evaluates to complete `rbpx`, with names from the user's folders `own`.
-
-    Raises:
-        RbpxError: the shell is unknown.
-    """
+    """Returns the script that a shell evaluates to complete `rbpx`, with names from the user's folders `own`."""
     if shell not in SHELLS:
         raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
     cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values(own).items()]
@@ -76,7 +72,6 @@ def script(shell: str, own: Sequence[Path] = ()) -> str:
 
 
 def _values(own: Sequence[Path]) -> dict[str, Sequence[str]]:
-    """Returns the values of each key whose values are names."""
     values: dict[str, Sequence[str]] = {name: key.values for name, key in KEYS.items() if key.values}
     values["--format"] = values["format"]
     for group in GROUPS:

@@ -111,7 +111,6 @@ def _import_rows(store: "Store", path: Path, request: "ImportRequest") -> "Impor
 
 
 def _import_tokens(store: "Store", path: Path, request: "ImportRequest") -> None:
-    """Imports the tokens of one file as a run."""
     from rbpx.store.imports.engine_tokens import import_tokens
 
     run = import_tokens(store, path, request)
@@ -121,7 +120,6 @@ def _import_tokens(store: "Store", path: Path, request: "ImportRequest") -> None
 
 
 def _import_samples(store: "Store", path: Path, request: "ImportRequest") -> "Imported":
-    """Imports the samples of one task as an observation."""
     from rbpx.store.imports.table import import_samples
 
     imported, scored = import_samples(store, path, request)
@@ -134,11 +132,7 @@ def _import_samples(store: "Store", path: Path, request: "ImportRequest") -> "Im
 
 
 def import_study(request: "Study") -> None:
-    """Imports the files of a named study.
-
-    All processes that measure together call this: the first one imports, the others find nothing new, and a wrong file
-    stops them all.
-    """
+    """Imports the files of a study, in every process, so that a wrong file stops them all; the first one reports."""
     from rbpx.cores import is_main_process
     from rbpx.store.imports.table import import_file
     from rbpx.store.relations import write_views
@@ -156,7 +150,6 @@ def import_study(request: "Study") -> None:
 
 
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str, dry_run: bool = False) -> None:
-    """Reports what a file contains, and what is left out or changed on import."""
     from rbpx.store.imports.preview import n_different, n_measured
 
     reading, read, new = imported.reading, imported.judged.read, imported.judged.new
@@ -198,7 +191,6 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
 
 
 def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]:
-    """Reports what was recognised in a file, and which questions to ask of it."""
     from rbpx.store.imports.preview import n_different, preview
 
     read = imported.judged.read
@@ -223,7 +215,6 @@ def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]
 
 
 def _preview(imported: "Imported", request: "ImportRequest", path: Path) -> None:
-    """Prints a row for each family, text and quantity: the count, and the ranges of S, D and C."""
     from rbpx.store.imports.preview import preview
 
     rows = preview(imported.judged.read, imported.judged.new)

@@ -43,7 +43,6 @@ def perform(asked: Command) -> "list[Measured]":
 
 
 def _log_nothing_missing(grids: "Sequence[Measured]") -> None:
-    """Logs one line for a command that had nothing to do."""
     families, texts = (list(dict.fromkeys(names)) for names in zip(*map(_names, grids), strict=True))
     cells = {(grid.request.store, key) for grid in grids for key in grid.cell_keys}
     stores = ", ".join(dict.fromkeys(grid.request.store for grid in grids))
@@ -53,7 +52,6 @@ def _log_nothing_missing(grids: "Sequence[Measured]") -> None:
 
 
 def _names(grid: "Measured") -> tuple[str, str]:
-    """Returns the names of a grid's family and text."""
     from rbpx.config.grid import members
 
     assert grid.request.model is not None

@@ -59,7 +59,7 @@ def _said_of_fit(fit: "Record") -> str:
 
 
 def reproduced(fit: "Record") -> "Record | None":
-    """Fits a fit again from its own data, and returns the constants and their differences from the recorded ones."""
+    """Fits a fit again from its own data, and returns the constants and how far they are from the recorded ones."""
     from rbpx.laws.counts.fit import reproduce_outcomes
     from rbpx.laws.power.law import reproduce
     from rbpx.runs.points.surfaces import METHOD, refitted

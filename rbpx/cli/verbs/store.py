@@ -40,8 +40,8 @@ def perform(asked: Command) -> None:
     """Verifies, merges, copies, drops orphaned fits, or removes a run or an imported source.
 
     Raises:
-        RbpxError: an unknown action, or something that is not in the store.
-        MeasureError: the store cannot be written, `verify` found faults, or `merge` could not copy everything.
+        RbpxError: the action or what it names is unknown.
+        MeasureError: `verify` found faults, or `merge` could not copy everything.
     """
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
@@ -118,7 +118,6 @@ def _collect_garbage(store: "Store") -> int:
 
 
 def _verify(store: "Store", format: Format) -> None:
-    """Prints a line for each fault, then what was checked."""
     from rbpx.display.progress import counted
     from rbpx.display.records import print_records
     from rbpx.display.terminal import console, print_under
@@ -147,7 +146,6 @@ def _verify(store: "Store", format: Format) -> None:
 
 
 def _copy(action: str, place: str, name: str) -> None:
-    """Copies what one store has and another lacks, and reports what was copied."""
     from rbpx.display.progress import counted
     from rbpx.store.merge import Folder, merge
     from rbpx.store.relations import write_views
