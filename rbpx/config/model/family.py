@@ -270,11 +270,9 @@ class ModelConfig:
                     )
                 given[fact] = value[place]
         by_key = checked_training(given, "model.", _KEYS)
-        entry = (
-            TrainingFacts()
-            if size is None
-            else TrainingFacts(**{fact: getattr(self.sizes[size], fact) for fact in _KEYS})
-        )
+        entry = UNKNOWN
+        if size is not None:
+            entry = TrainingFacts(**{fact: getattr(self.sizes[size], fact) for fact in _KEYS})
         return by_key.over(entry.at_revision(revision, self.tokens_per_step, self.steps))
 
     def shape_of(self, size: str) -> dict[str, Any]:

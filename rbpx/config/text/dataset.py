@@ -16,6 +16,7 @@ SHORTEST = 2  # tokens; the first one is never predicted
 HARNESS: Final = "harness"  # the protocol of items, and of texts to be compared with them
 ROLLING_WINDOW: Final = 1024  # of conf/protocol/rolling.yaml
 _OF_TEXTS: Final = ("paper", "rolling")
+_OF_CONTEXT: Final = "context template target choices delimiter description clean category fewshot".split()
 
 
 @dataclass
@@ -168,20 +169,8 @@ class DatasetConfig(ItemKeys):
         else:
             keys |= dict.fromkeys(OF_ITEMS, "items, which have a target: dataset.target=COLUMN, or dataset.choices=")
         if self.messages is not None:
-            own = (
-                "context",
-                "template",
-                "target",
-                "choices",
-                "delimiter",
-                "description",
-                "clean",
-                "category",
-                "fewshot",
-            )
-            keys |= dict.fromkeys(
-                own, f"items of a context and a target, and the rows of {self.name} are conversations"
-            )
+            what = f"items of a context and a target, and the rows of {self.name} are conversations"
+            keys |= dict.fromkeys(_OF_CONTEXT, what)
         if self.choices is None:
             keys |= dict.fromkeys(("right", "labels"), "items with choices: dataset.choices=COLUMN")
         if self.category is None:
