@@ -162,5 +162,5 @@ def test_a_family_with_signs_of_the_grammar_of_sides_is_a_side(tmp_path: Path) -
     assert opened.compare(a="org/fam:v2@1/1000", b="drawn/1000").records
     with pytest.raises(rbpx.RbpxError, match=r"org/fam:v2@1/1000"):
         opened.compare(a="org/fam:v2@1/nosuch", b="drawn/1000")
-    with pytest.raises(rbpx.RbpxError, match=r"families: drawn, org/fam:v2@1"):
+    with pytest.raises(rbpx.RbpxError, match=r"which holds drawn, org/fam:v2@1"):
         opened.multiplier(base="drawn", variant="org/fam:v3")

@@ -109,7 +109,7 @@ def _key(each: Any, kind: Any) -> Key:
     default = each.default_factory() if callable(each.default_factory) else each.default
     named = [str(one.value) for enum in kinds if isinstance(enum, type) and issubclass(enum, Enum) for one in enum]
     # A reader may accept more types than the field: one name for a list of them, or 20B for a number.
-    is_typed = told["read"] is None or isinstance(told["read"], Within)
+    is_typed = told["read"] is None or isinstance(told["read"], Within) or kinds == [int]
     known = (*told["read"].known, "all") if isinstance(told["read"], AnyOf) else ()
     told["values"] = told.get("values") or (*named, *known)
     return Key(each.name, kind if is_typed else Any, default, NoneType in get_args(kind), **told)

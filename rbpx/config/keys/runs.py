@@ -49,10 +49,10 @@ def _shard(key: str, value: Any) -> Shard | None:
     raise RbpxError(f"shard={value} is not a part of a grid of at most {_MOST_SHARDS:,}; the third of 16 is shard=3/16")
 
 
-def _best(key: str, value: Any) -> int:
+def _best(key: str, value: int) -> int:
     if value not in (0, N_BEST):
         raise RbpxError(f"best={value} is not kept; give best={N_BEST} for the five best tokens, or leave it out")
-    return int(value)
+    return value
 
 
 class Chosen(Stored):
