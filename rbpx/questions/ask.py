@@ -43,12 +43,8 @@ Outcome = Sequence[Result] | RbpxError
 def open_filled(name: str, source: str | None = None) -> Store:
     """Opens a store that holds runs, or imported results.
 
-    Args:
-        name: its folder.
-        source: the import that was asked for, if any.
-
     Raises:
-        RbpxError: the store holds no runs.
+        RbpxError: the store holds no runs; `source` is the import that was asked for, if any.
     """
     store = Store(name)
     if store.is_empty:
@@ -65,13 +61,7 @@ def open_filled(name: str, source: str | None = None) -> Store:
 def answer(name: str, grids: Sequence[Grid], required: bool = True) -> list[Result]:
     """Asks one question about all grids together and stores its fits.
 
-    Args:
-        name: the question.
-        grids: the runs.
-        required: whether it is an error if no group has enough sizes for a law.
-
-    Returns:
-        One result for each group of runs, or for each family where the question compares groups.
+    Returns a result for each group of runs, or for each family where the question compares groups.
 
     Raises:
         RbpxError: the store is empty, nothing in it matches, or (`required`) no group has enough sizes for a law.
@@ -91,13 +81,8 @@ def answer_all(
 ) -> dict[str, list[Result] | RbpxError]:
     """Asks several questions like `answer`; the error of one is returned as its answer.
 
-    One worker answers all questions about a group, so that token counts of the group are read once.
-
-    Args:
-        names: the questions.
-        grids: the runs.
-        required: the questions that must find enough sizes for a law.
-        is_asked: whether a question is asked about a selected group.
+    One worker answers all questions about a group, so that its tokens are counted once. `required` are the questions
+    that must find enough sizes for a law; `is_asked` says whether a question is asked about a selected group.
     """
     asked = {name: _attempted(_calls, name, grids, is_asked) for name in names}
     results = _found([call for each in asked.values() if not isinstance(each, RbpxError) for call in each[0]])
@@ -139,7 +124,6 @@ def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bo
 
 
 def _asked(name: str, grids: Sequence[Grid]) -> list[_Own]:
-    """Returns grids with the keys of a question."""
     return [(request.to(analysis(name).keys), cell_keys) for request, cell_keys in grids]
 
 
@@ -250,7 +234,6 @@ def _alike(grids: Sequence[_Own]) -> list[list[_Own]]:
 
 
 def _question(request: QuestionKeys) -> dict[str, Any]:
-    """Returns what was typed, without the keys that select runs."""
     left = NARROWS if request.base is None else [name for name in NARROWS if name != "variant"]
     return {name: value for name, value in request.typed.items() if name not in left}
 

@@ -1,6 +1,6 @@
 """Computes pass@k, its exponents and forecasts for each run with items, and the laws over the runs of a group.
 
-Shapes: I items of all runs, B bootstrap replicates over items, K numbers of attempts k, N sizes.
+Shapes: I items of all runs, B replicates over items, K numbers of attempts, N sizes.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -67,8 +67,8 @@ def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: 
 def rows_of_run(group: Group, read: RunItems, request: AttemptsKeys) -> Iterator[Record]:
     """Yields the results of one run, told apart by `kind`.
 
-    `pass`: pass@k over items; its standard error over samples, None where p is known; both local slopes at k.
-    `exponent`: see `_exponents`. `forecast`: pass@k at k beyond the samples, by each way.
+    `pass`: pass@k over items, its standard error over samples (None where p is known), both local slopes at k.
+    `exponent`: see `_exponents`. `forecast`: pass@k beyond the samples, by each way.
     """
     items, n_items = read.items, len(read.items.names)
     counted = items if isinstance(items, Counted) else None
@@ -94,7 +94,7 @@ def rows_of_run(group: Group, read: RunItems, request: AttemptsKeys) -> Iterator
 
 
 def _exponents(read: RunItems, tail: Tail) -> Iterator[Record]:
-    """Yields exponents: of -ln pass@k by least squares over all measured k, and of the left tail of p.
+    """Yields the exponent of -ln pass@k by least squares, and of the left tail of p.
 
     Each has the range of k where it applies, the second constant `b` of the distribution, and all statuses that hold.
     """

@@ -95,10 +95,9 @@ def _told(row: Record) -> Record:
 
 
 def _tables(group: Group, rows: Sequence[Record], request: AttemptsKeys) -> Iterator[Table]:
-    """Yields the tables of one group that have rows, and always the first two.
+    """Yields the tables that have rows, and always the first two.
 
-    A terminal shows pass@k at the first and the last k, or at every k of the request, including those predicted by
-    beta.
+    A terminal shows the first and the last k, or every k of the request, with those predicted by beta.
     """
     asked, about = request.k.listed(), (group.title, group.axis)
     of = grouped(map(_told, rows), lambda row: str(row["kind"]))

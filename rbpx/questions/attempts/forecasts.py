@@ -26,11 +26,10 @@ _STEP: Final = 1e-4  # of ln a and ln b, for derivatives
 
 
 def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_measured: bool = False) -> Estimate:
-    """Predicts pass@k of these items; the interval covers the uncertainty of their counts and of the fitted constants.
+    """Predicts pass@k of these items, with the uncertainty of their counts and of the fitted constants.
 
-    By the beta distribution, an item fails with probability E (1 - p)^k under its posterior. Least squares extrapolates
-    the line of ln(-ln pass@k) on ln k, without an interval. With `is_measured` the interval is for k actual attempts at
-    each item.
+    By the beta distribution an item fails with E (1 - p)^k under its posterior. Least squares extrapolates the line of
+    ln(-ln pass@k) on ln k, without an interval. With `is_measured` the interval is for k actual attempts at each item.
     """
     if way == LINE:
         grid = grid_to(items.most)
@@ -57,9 +56,8 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
 def hide(models: Sequence[Counted], seed: int) -> list[Record]:
     """Backtests each way: predicts pass@n of each model from a hundredth of its n samples, drawn five times.
 
-    `n_samples` are the fewest samples left, `error` is the mean over models and draws of |predicted / measured - 1| of
-    -ln pass@k, `bias` the mean of predicted / measured - 1, and `inside` the share of intervals that contain the
-    measured value. Models on the same items form one cluster.
+    `n_samples` are the fewest left, `error` is the mean of |predicted / measured - 1| of -ln pass@k over models and
+    draws, `bias` that without |.|, `inside` the share of intervals that hold the measured value.
     """
     left = [(items, items.most // FARTHER) for items in models if items.most // FARTHER >= _FEWEST_LEFT]
     rows = list[Record]()

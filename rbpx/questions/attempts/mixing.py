@@ -1,9 +1,7 @@
 """The beta density of the chance p over items, and quadrature nodes in p.
 
-It is in x = ln(p / (1 - p)), where it is smooth: p^a (1 - p)^b / B(a, b). Integrals use the trapezoid rule in x, with
-nodes that are dense where counts are sharp and sparse in the tails.
-
-Shapes: N nodes or items; parameters are (ln a, ln b).
+In x = ln(p / (1 - p)) it is smooth, p^a (1 - p)^b / B(a, b). The trapezoid rule in x has nodes that are dense where
+counts are sharp and sparse in the tails. Shapes: N nodes or items; parameters are (ln a, ln b).
 """
 
 import math
@@ -42,7 +40,7 @@ def nodes_for(n_samples: int) -> Nodes:
 
 
 def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
-    """Returns counts with the same shares but few enough attempts for the nodes; up to 10,000 attempts are unchanged.
+    """Returns counts with the same shares but few enough attempts for the nodes, up to 10,000 unchanged.
 
     A density of p is smooth over 0.01 in x, so only the position of a sharper likelihood matters.
     """
@@ -57,9 +55,9 @@ def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
 
 
 def density(theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns ln of the density in x at given ln p and ln (1 - p), its score [N, 2] and its Hessian [N, 2, 2].
+    """Returns ln of the density in x, its score [N, 2] and its Hessian [N, 2, 2].
 
-    Derivatives are central differences at two step sizes, combined to fourth order (Richardson).
+    Derivatives are central differences at two steps, combined to fourth order (Richardson).
     """
     fine, coarse = (_differences(theta, ln_p_N, ln_q_N, step) for step in (_STEP, 2 * _STEP))
     ln_f_N, score_N2, hessian_N4 = ((4 * each - other) / 3 for each, other in zip(fine, coarse, strict=True))

@@ -1,6 +1,6 @@
-"""Computes pass@k of items given by counts or by probabilities: each item's, its sampling error and its slopes in k.
+"""Computes pass@k of items given by counts or by probabilities, its sampling error and its slopes in k.
 
-Shapes: I items, K numbers of attempts, B bootstrap replicates over items.
+Shapes: I items, K numbers of attempts, B replicates over items.
 """
 
 import math
@@ -48,8 +48,7 @@ class Counted:
     def stderr_of_samples(self, k_K: Sequence[int]) -> Floats:
         """Standard error of pass@k over new samples of these very items, [K]; NaN at k = n.
 
-        Jackknife over the samples of each item: without a correct sample its pass@k is that of (n - 1, c - 1), without
-        a wrong one that of (n - 1, c).
+        Jackknife over the samples of each item, which leaves (n - 1, c - 1) or (n - 1, c).
         """
         n, c, k = (np.asarray(each, np.float64) for each in (self.tried_I[:, None], self.right_I[:, None], [k_K]))
         fails = 1 - self.passes(k_K)
@@ -71,10 +70,7 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class KnownChances:
-    """Items whose probability p that an attempt is right is known.
-
-    `most` is the largest k of a least-squares fit; pass@k is known beyond it too.
-    """
+    """Items whose probability p that an attempt is right is known; `most` is the largest k of a fit."""
 
     names: tuple[str, ...]
     ln_p_I: Floats
@@ -98,7 +94,7 @@ def grid_to(most: int) -> list[int]:
 def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
     """Returns alpha of -ln pass@k = C k^-alpha by least squares in logarithms, for pass@k [K] or [B, K].
 
-    NaN where pass@k is 0 or 1 at some k, and for a single k.
+    NaN where pass@k is 0 or 1, and for a single k.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         ln_y = np.log(neg_ln(passes_K))
@@ -109,7 +105,7 @@ def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
 def slopes_at(items: Items, k: int) -> Record:
     """Local exponents -d ln y / d ln k from k / sqrt(10) to k sqrt(10), or up to the samples; None if undefined.
 
-    `slope_neg_ln` is of -ln pass@k; `slope_failures` is of 1 - pass@k, and tends to the exponent of the tail.
+    `slope_neg_ln` is of -ln pass@k; `slope_failures` of 1 - pass@k, which tends to that of the tail.
     """
     lo, hi = max(1, round(k / _HALF_DECADE)), round(k * _HALF_DECADE)
     hi = min(hi, items.most) if isinstance(items, Counted) else hi

@@ -1,7 +1,7 @@
 """Fits a beta distribution of p to items by maximum likelihood; the exponent of its left tail is that of attempts.
 
-Counts are binomial given p, integrated over nodes; a known p is the datum itself. Intervals are over items by the
-sandwich: item i has the influence -H^-1 s_i on the constants, s_i its score and H the Hessian of all items.
+Counts are binomial given p, integrated over nodes; a known p is the datum itself. Intervals over items are by the
+sandwich: item i has the influence -H^-1 s_i, s_i its score and H the Hessian of all.
 
 Source: arXiv 2502.17578. Shapes: I items, U distinct items, N nodes.
 """
@@ -30,10 +30,10 @@ class Likelihood:
     Attributes:
         of_I: index of each item among the distinct ones.
         weight_U: number of items equal to each.
-        ln_p_U: ln p of known chances below 1, which are the first of the distinct items.
-        ln_UN: for the others, ln of likelihood times width at each node; a known chance that is 1 in single precision
-            has
-            the width alone, at the nodes with p no smaller.
+        ln_p_U: ln p of known chances below 1, the first of the distinct items.
+        ln_UN: for the others, ln of likelihood times width at each node; a chance that is 1 in single precision has
+            the
+            width alone, at the nodes with p no smaller.
     """
 
     def __init__(self, items: Items) -> None:
@@ -94,8 +94,8 @@ class Tail:
     """A beta distribution of p fitted to items.
 
     Attributes:
-        theta: (ln a, ln b); None where the search found no maximum.
-        influence_I2: of each item on theta, the derivative by its weight.
+        theta: (ln a, ln b); None where no maximum was found.
+        influence_I2: of each item on theta.
         all_alike: whether a single p for all items is likelier than any spread.
     """
 

@@ -1,9 +1,7 @@
 """Compares stored tokens with the same tokens measured again: in float32 by rbpx, or by their own engine.
 
-Both give RBP_k, cross-entropy and the exponents of their laws over the same documents, resampled together. A token
-moves if its rank changes; it changes if the number of greater or of equal logits does.
-
-Shapes: B bootstrap replicates, D documents measured again.
+Both give RBP_k, cross-entropy and their exponents over the same documents, resampled together. A token moves if its
+rank changes; it changes if the number of greater or of equal logits does. Shapes: B replicates, D documents.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,9 +52,9 @@ class Audit:
     """The runs of a group that were measured again.
 
     Attributes:
-        group: the sizes measured again, with only the documents measured again.
+        group: the sizes and documents measured again.
         n_stored: number of documents of the stored runs.
-        rows: kind `run` for each quantity of each run, `law` for each law through at least 3 sizes; none is stored.
+        rows: kind `run` for each quantity of each run, `law` for each law through 3 sizes.
     """
 
     group: Group
@@ -72,8 +70,8 @@ class Audit:
 def count_moves(pairs: pa.Table) -> Record:
     """Counts how the tokens of one run moved between the two measurements, from the query `rank_pairs`.
 
-    n_tokens compared; n_changed, whose number of greater or equal logits differs; n_moved, whose rank differs;
-    median_move and largest_move of these, in ranks; largest_logprob_move of all, nats.
+    n_changed have other greater or equal logits, n_moved another rank; median_move and largest_move are in ranks,
+    largest_logprob_move in nats.
     """
     rank, again, n_tokens = (numbers(pairs[name]) for name in ("rank", "rank_again", "n_tokens"))
     moved = np.repeat(np.abs(again - rank), n_tokens)
@@ -128,8 +126,8 @@ def analyse(
 def _of_run(run: Run, again: Remeasured, shifts: dict[LawAtK, BeforeAfter], by_engine: bool) -> Iterator[Record]:
     """Yields how the tokens of a run moved, with each of its quantities.
 
-    `is_same` says whether another engine stays within its allowance, or a float32 run of rbpx or an engine asked again
-    within rounding; None for rbpx in another dtype, which need not agree.
+    `is_same`: whether another engine stays within its allowance, a float32 run of rbpx or an engine asked again within
+    rounding; None for rbpx in another dtype, which need not agree.
     """
     (pairs, allowed), moves = again, count_moves(again[0])
     expected = allowed or (ROUNDING if by_engine or run.dtype == Dtype.float32.value else None)
@@ -160,7 +158,6 @@ def compare(
 
 
 def _sampled(run: Run, pairs: pa.Table, n_documents: int) -> Run:
-    """The run with these documents as its whole sample."""
     n_scored, n_tokens = len(pairs["doc_id"].unique()), int(numbers(pairs["n_tokens"]).sum())
     n_skipped = n_documents - n_scored
     return replace(run, n_documents=n_scored, n_skipped=n_skipped, n_tokens=n_tokens, cross_entropy_nats=None)

@@ -1,8 +1,8 @@
 """Measures some documents of stored runs again and returns the comparison; writes nothing.
 
 rbpx measures in float32, one window at a time, so that an error of batching does not recur. A run of another engine is
-refused if it is further from float32 than rounding explains; for a 16-bit run, rbpx measures the documents in that
-precision too. With engine=, the engine itself measures them again, in another order.
+refused if it is further from that than rounding explains, which for a 16-bit run is measured too. With engine=, the
+engine itself measures again, in another order.
 """
 
 import logging
@@ -41,7 +41,7 @@ _LOGGER = logging.getLogger(__name__)
 def remeasure(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: AuditKeys
 ) -> tuple[list[Audit], MeasuredRuns]:
-    """Measures `limit` documents of each run again and compares them; a run that fails does not stop the others.
+    """Measures `limit` documents of each run again; a run that fails does not stop the others.
 
     Raises:
         RbpxError: no run matches, the device is not available, or the engine is not the one of the runs.
@@ -106,7 +106,7 @@ _Engines = Mapping[str, tuple[ServedCell, list[Document]]]
 
 
 def _connect(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Engines:
-    """Connects to the engine and checks that it is the one of each run, before any measurement.
+    """Connects to the engine, before any measurement.
 
     Raises:
         RbpxError: it cannot be reached, serves another model, or has another version.
@@ -127,8 +127,6 @@ def _measure(
     doc_ids: Sequence[int],
     run: Run,
 ) -> tuple[Remeasured, str]:
-    """Measures a run again, in float32 or by its engine; returns the pairs of ranks and the allowance of an engine."""
-
     def choose(documents: list[Document]) -> list[Document]:
         return [document for document in documents if document.doc_id in doc_ids]
 
@@ -171,7 +169,6 @@ def _pairs(
 
 
 def _rounding(rounded: pa.Table, exact: pa.Table) -> Allowance:
-    """Effect of a precision: the share of tokens whose rank changes, and the largest logprob move."""
     ranks, exact_ranks = (numbers(table["greater"]) + numbers(table["ties"]) for table in (rounded, exact))
     nats = abs(numbers(rounded["logprob"]).astype("float64") - numbers(exact["logprob"]))
     share = float((ranks != exact_ranks).mean())

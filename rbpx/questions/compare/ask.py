@@ -39,7 +39,7 @@ _Words = Sequence[str | None]
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: CompareKeys) -> list[Result]:
-    """Compares two models on every text that both were measured on; stores no law.
+    """Compares two models on every text that both were measured on.
 
     Raises:
         RbpxError: a side is missing or ambiguous on a text, or no text was measured on both sides.
@@ -59,7 +59,6 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _why_empty(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
-    """Why there is nothing to compare: a side without runs, or no common text."""
     runs = [run for group in groups for run in group.runs]
     for side in sides:
         if not any(side.means(run) for run in runs):
@@ -71,7 +70,7 @@ def _why_empty(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
 def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, request: CompareKeys) -> list[Record]:
     """Rows of two runs on one text, told apart by `kind`: part, hits, moves.
 
-    The whole text is the first part, then kinds, places, slices, and documents by their share of the difference.
+    Parts are the whole text, kinds, places, slices, and documents by their share of the difference.
 
     Raises:
         RbpxError: a run lacks byte positions.
@@ -166,7 +165,6 @@ def _hits(sides: Sequence[pa.Table], request: CompareKeys, vocab_size: int) -> I
 
 
 def _tables(rows: Sequence[Record], asks_k: bool) -> Iterator[Table]:
-    """Tables of a text: parts, and hits if both tokenize alike. A terminal shows kinds and slices."""
     about, ties = "{dataset}: a = {a}, b = {b}".format_map(rows[0]), rows[0]["ties"]
     parts, hits = ([row for row in rows if row["kind"] == kind] for kind in ("part", "hits"))
     shown = len(parts) - sum(row["by"] == "document" for row in parts) + _LISTED

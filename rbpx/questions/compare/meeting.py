@@ -1,8 +1,6 @@
 """Cuts a text into the stretches that two models both scored, with the nats of each under both.
 
-The nats of a token are spread evenly over its bytes. Under one tokenizer a stretch is a token.
-
-Shapes: N tokens of one side, M stretches, D documents.
+The nats of a token are spread evenly over its bytes. Shapes: N tokens of one side, M stretches, D documents.
 """
 
 from typing import Any, NamedTuple
@@ -18,10 +16,10 @@ _DOCUMENT = np.int64(1) << 32  # offset between documents that are laid end to e
 
 
 class RunTokens(NamedTuple):
-    """The scored tokens of one run, ordered by document and position, with the nats (-logprob) of each.
+    """The scored tokens of one run, by document and position, with the nats (-logprob) of each.
 
-    `begin_N` is the first byte in the document, and `length_N` counts bytes. Of the tokens of one character, the first
-    has its bytes and the others length 0; their nats count for the first.
+    `begin_N` is the first byte in the document, `length_N` counts bytes. Of the tokens of one character the first has
+    its bytes and all their nats.
     """
 
     doc_N: Integers
@@ -33,8 +31,8 @@ class RunTokens(NamedTuple):
 class Stretches(NamedTuple):
     """The text that both sides scored, cut where a token of either begins or ends.
 
-    `begin_M` is the first byte in the document. `a_M` and `b_M` are the indices of the tokens on each side, the first
-    where several make a character; `nats_a_M` and `nats_b_M` the nats of the stretch.
+    `begin_M` is the first byte in the document, `a_M` and `b_M` index the tokens of each side, the first where several
+    make a character.
     """
 
     doc_M: Integers
@@ -70,7 +68,7 @@ def meet(*sides: RunTokens) -> Stretches:
 def _spans(tokens: RunTokens) -> tuple[Integers, Integers, Floats, Integers]:
     """Begin, end, nats and index of each token on the axis of all documents.
 
-    A token without bytes adds its nats to the token before it, and is dropped if there is none.
+    A token without bytes adds its nats to the one before it, and is dropped if there is none.
     """
     begin, starts = tokens.doc_N * _DOCUMENT + tokens.begin_N, tokens.length_N > 0
     end, first, owner = begin + tokens.length_N, np.flatnonzero(starts), np.cumsum(starts) - 1

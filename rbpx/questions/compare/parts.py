@@ -1,7 +1,7 @@
 """Computes bits per byte and shares of two models on a part of a text, with intervals over documents.
 
-The sides are treated alike and subtracted last, so that swapping them changes signs and no digit. Shapes: D documents,
-N tokens that both scored; the 3 sums are nats of a, nats of b, and bytes.
+The sides are subtracted last, so that swapping them changes signs and no digit. Shapes: D documents, N tokens that both
+scored; the 3 sums are nats of a, nats of b, and bytes.
 """
 
 import math
@@ -22,8 +22,7 @@ KINDS: Final = ("word", "number", "white space", "punctuation", "non-ASCII", "mi
 def compare_part(part_3D: Floats, whole_3D: Floats) -> Record | None:
     """Compares two models on one part of a text, from its sums and those of the whole; None without text.
 
-    `bits_a` and `bits_b` per byte and `change` b - a have linearised intervals over documents; the part's `share` of
-    the whole difference is None without one; its bytes, and the `documents` that have some of it.
+    `bits_a` and `bits_b` per byte and `change` b - a have linearised intervals; `share` is of the whole difference.
     """
     nats_a_D, nats_b_D, bytes_D = part_3D
     if not bytes_D.any():
@@ -53,7 +52,7 @@ def _ratio(sum_D: npt.NDArray[Any], units_D: npt.NDArray[Any]) -> Estimate:
 def kind_of(text: str | None) -> str:
     """Returns the kind of a stretch: letters and _ make a word, digits a number, any non-ASCII character non-ASCII.
 
-    U+FFFD, a tokenizer's sign for part of a character, counts as non-ASCII: only non-ASCII characters have parts.
+    U+FFFD, a tokenizer's sign for part of a character, is non-ASCII: only such characters have parts.
     """
     if not text:
         return "unknown"
@@ -72,7 +71,7 @@ def kind_of(text: str | None) -> str:
 def part_of(text: str | None, n_bytes: int, begin: int, length: int) -> str | None:
     """Returns `length` bytes of a token's text from byte `begin`; None where unknown.
 
-    `n_bytes` of the document that the token covers are -1 where unknown, and then the part is the whole token.
+    `n_bytes` is -1 where unknown, and then the part is the whole token.
     """
     if text is None or n_bytes in (-1, length):
         return text
