@@ -41,9 +41,8 @@ class Decision(NamedTuple):
     Attributes:
         fits: of each form that is averaged.
         budget_tests: measured losses of larger budgets with predictions from smaller ones.
-        rows: of the kinds runs, best, served, asked, outlier, largest, next. E is unknown where size and tokens
-            vary together. Where smaller runs do not predict the largest, the first four kinds are repeated without
-            these.
+        rows: of the kinds runs, best, served, asked, outlier, largest, next. Where smaller runs do not predict the
+            largest, the first four kinds are repeated without these.
     """
 
     trained: Trained
@@ -125,7 +124,7 @@ def _answers(
 def _by_form(
     named: Record, group: Group, trained: Trained, fit: Surface, wanted: Sequence[float], request: DecideKeys
 ) -> Iterator[Record]:
-    """The same by one form, judged by its own bends and backtests: what `surface form=` and `predict form=` say."""
+    """The same by one form, judged by its own bends and backtests, as `surface form=` and `predict form=` do."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     n_replicates = min(request.resamples, MOST_REPLICATES)
     tests = held_out(fit.runs, fit.form, n_replicates, **options)

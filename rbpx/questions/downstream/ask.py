@@ -53,7 +53,6 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _of_family(tasks: Sequence[TaskSteps], request: DownstreamKeys) -> Result:
-    """A row for each prediction of a task, feature and model, then one for each feature, the best first."""
     errors_of_tasks = [_errors(task) for task in tasks]
     by_task = [
         [{"kind": "feature", "task": of.values.task, **of.values.group.names(), **row} for row in _ranked(errors)]
@@ -91,7 +90,7 @@ def _errors(task: TaskSteps) -> _Errors:
 
 
 def _means(errors_of_tasks: Sequence[_Errors]) -> _Errors:
-    """Means over several tasks, of features known in all tasks with errors; empty for a single task."""
+    """Means over several tasks, of features known in all tasks with errors."""
     known = [errors for errors in errors_of_tasks if errors]
     in_all = [name for name in known[0] if all(name in errors for errors in known)] if len(known) > 1 else []
     of = {name: list(zip(*(errors[name] for errors in known), strict=True)) for name in in_all}
@@ -99,7 +98,6 @@ def _means(errors_of_tasks: Sequence[_Errors]) -> _Errors:
 
 
 def _ranked(errors: _Errors) -> list[Record]:
-    """A row for each feature, smallest error first."""
     rows = [
         {"feature": feature, "k": k, "n_models": n, "mean_error": error} for (feature, k), (error, n) in errors.items()
     ]

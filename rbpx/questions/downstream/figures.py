@@ -27,7 +27,6 @@ def figures(tasks: Sequence[tuple[TaskSteps, Sequence[tuple[str, int | None]]]])
 
 
 def _of_task(task: TaskSteps, best: Sequence[tuple[str, int | None]]) -> Iterator[Figure | Undrawn]:
-    """Draws the best feature, or without one the first that has both steps."""
     values, name = task.values, task.values.task
     forecast, usable = f"Forecast of success on {name}", {each.name: each for each in task.steps if each.rows}
     steps = next((usable[of] for of in [*best, *usable] if of in usable and usable[of].sigmoid is not None), None)

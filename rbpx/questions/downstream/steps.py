@@ -51,7 +51,7 @@ class FeatureSteps:
         values: the feature.
         on_surface: whether step 1 is a surface in size and tokens.
         sigmoid: step 2; None without a fit.
-        rows: predictions of the held-out models, then of the requested ones.
+        rows: predictions of held-out models, then of requested ones.
     """
 
     values: Points
@@ -77,10 +77,9 @@ class TaskSteps:
 def fit_steps(task: TaskValues, values: Points, parts: HeldOut, request: DownstreamKeys) -> FeatureSteps:
     """Fits both steps of a feature to the trainings that are not held out, and predicts the others.
 
-    A row has `step1_predicted`, the feature by step 1; `step1_actual`, the measured feature; `step2_predicted`, success
-    by step 2 from the measured feature; `chained_predicted`, success by step 2 from step 1; and `actual`, the measured
-    success, with an interval over items. `error` is chained minus actual; `held` says whether the interval of the
-    chained prediction contains it.
+    A row has `step1_predicted`, the feature by step 1; `step1_actual`, as measured; `step2_predicted`, success by step
+    2 from that; `chained_predicted`, from step 1; and `actual`, with an interval over items. `error` is chained minus
+    actual, `held` whether the interval of the chained prediction contains it.
     """
     x_T = np.array([averaged(each, values.y_N, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]
@@ -133,7 +132,7 @@ _Step = Callable[[float, float | None], Feature]
 def _fit_step1(
     trainings: Sequence[TaskTraining], x_T: Floats, request: DownstreamKeys
 ) -> tuple[str, Sequence[Status], _Step]:
-    """Fits step 1, a surface where tokens are known and else a law in size; returns form, warnings and prediction.
+    """Fits step 1, a surface or else a law in size; returns form, warnings and prediction.
 
     Surfaces need tokens that are not collinear with size, and more than five trainings.
     """
@@ -195,7 +194,7 @@ def is_on_surface(trainings: Sequence[TaskTraining]) -> bool:
 def _fit_step2(
     task: TaskValues, values: Points, trainings: Sequence[TaskTraining], request: DownstreamKeys
 ) -> tuple[Sigmoid | None, Floats | None, list[Status]]:
-    """Fits step 2: the sigmoid, the curves that its points allow, and warnings; None for few points or no success."""
+    """Fits step 2: the sigmoid, the curves that its points allow, and warnings."""
     if not task.has_success or task.chance is None:
         return None, None, []
     at_N, of_N = points(trainings, request.drop, request.smooth)

@@ -23,11 +23,7 @@ _FAR_APART: Final = 1.5  # ratio of tokens beyond which the mean of checkpoints 
 
 @dataclass(frozen=True)
 class TaskTraining:
-    """One training, its checkpoints ordered by tokens.
-
-    `at` indexes its runs in the group; `last` is its last run, and D the training tokens of that run, None where
-    unknown.
-    """
+    """One training: `at` indexes its checkpoints, by tokens, in the group; D is that of the last, if known."""
 
     at: tuple[int, ...]
     last: Run
@@ -116,8 +112,8 @@ def means(of_N: Sequence[tuple[int, ...]], value: Floats) -> Floats:
 def points(trainings: Sequence[TaskTraining], drop: float, smooth: int) -> tuple[list[tuple[int, ...]], list[int]]:
     """Returns the sets of runs whose means are the points of step 2, and the training of each point.
 
-    Drops the first `drop` (a share) of the checkpoints of each training, never the last one, and takes trailing means
-    over `smooth` of the rest.
+    Drops the first `drop` (a share) of the checkpoints of each training, never the last, and takes trailing means over
+    `smooth` of the rest.
     """
     averaged, of = list[tuple[int, ...]](), list[int]()
     for number, training in enumerate(trainings):

@@ -38,15 +38,19 @@ class Emergence:
     """Windows at one k.
 
     Attributes:
-        windows: for each run a row for each window length: p, the share of windows of hits, with its interval over
-            documents and their number; RBP_k^N, the share if tokens were independent; and where tokens are known, the
-            share predicted by mean and autocorrelation of the hits, the number of independent tokens that vary as much,
-            and the correlation of two hits at each of `LAGS`. NaN where no document is so long.
-        fits: the law of each window length.
-        laws: their rows, each with the size at which RBP_k^N is one half by the law of RBP_k, outside the sizes
-            averaged
-            over forms; then that of the joint law with constant C N. It `bends` where the windows are told apart from
-            independent tokens, or where the interval of the alpha of one length leaves out its own.
+        windows: for each run a row for each length: p, the share of windows of hits, with its interval over
+            documents;
+            RBP_k^N, the share if tokens were independent; and where tokens are known the share predicted by
+                mean and
+            autocorrelation of the hits, the number of independent tokens that vary as much, and the correlation
+                at each
+            of `LAGS`. NaN where no document is so long.
+        fits: the law of each length.
+        laws: their rows, each with the size at which RBP_k^N is one half, outside the sizes averaged over forms;
+            then that
+            of the joint law with constant C N, which `bends` where the windows are told apart from independent
+                tokens, or
+            the interval of the alpha of one length leaves out its own.
     """
 
     k: int
@@ -156,7 +160,6 @@ def leaves_out(ends: tuple[float, float] | None, value: float | None) -> bool:
 
 
 def _halves(S: Floats, lengths: Sequence[int], rbp_M: Floats, fit: PowerLaw) -> list[Record]:
-    """Where RBP_k^N is one half, by the law of RBP_k; outside the sizes over forms."""
     found = [crossing(fit, 0.5 ** (1 / n)) for n in lengths]
     far = [outside(each["ln_S"], fit.S) > 0 for each in found]
     over = find_crossings(S, neg_ln(rbp_M), [np.log(2) / n for n in lengths]) if any(far) else None

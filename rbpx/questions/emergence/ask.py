@@ -1,7 +1,4 @@
-"""Answers the question emergence: how often N tokens in a row are right, and the laws of such windows.
-
-p_{N,k} = Pr(N consecutive tokens all have rank <= k). Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7.
-"""
+"""Answers the question emergence: how often N tokens in a row are right, and the laws of such windows."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -41,7 +38,6 @@ def _told(row: Record, axis: Axis) -> Record:
 
 
 def _half(row: Record) -> Estimate:
-    """Where RBP_k^N is one half, unless that is too far outside the sizes."""
     at = row["params"].get("half")
     return NO_ESTIMATE if at is None or at["is_beyond"] else Estimate(at["S"], at["lo"], at["hi"])
 

@@ -1,8 +1,9 @@
-"""Laws in size of the share of windows of hits, one for each length N or one for all, and where one reaches a share.
+"""Laws in size of the share of windows of hits, for each length N or all, and where one reaches a share.
 
 If hits were independent with -ln RBP_k = C S^(-alpha), then -ln p_{N,k} = C N S^(-alpha).
-Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7; intervals of sizes by Fieller, Biometrika 1940.
-Shapes: M sizes, N window lengths, B bootstrap replicates of the documents.
+
+Source: RBP paper (arXiv 2510.20387), eqs. 6 to 8, figure 7; intervals of sizes by Fieller, Biometrika 1940. Shapes: M
+sizes, N window lengths, B replicates of the documents.
 """
 
 import math
@@ -45,9 +46,8 @@ def fit_joint(
 ) -> WindowLaw:
     """Fits -ln p_N = C * N * S^(-alpha) to all sizes and window lengths with 0 < p < 1, with equal weights.
 
-    The sizes are the units that scatter: the line is that of their means of ln(-ln p) - ln N, weighted by their numbers
-    of points. R2 is of ln(-ln p) and r2_p of p, both of the points; neither shows the effect of leaving out shares of
-    0. Replicates in which a fitted point is 0, 1 or NaN are left out.
+    Sizes are the units that scatter: the line is that of their means of ln(-ln p) - ln N, weighted by their numbers of
+    points. R2 is of ln(-ln p) and r2_p of p, over the points. Replicates in which one is 0, 1 or NaN are left out.
     """
     ln_N_N, ln_y_MN = np.log(lengths), _ln_neg_ln(p_MN)
     used_MN = np.isfinite(ln_y_MN)
@@ -89,7 +89,6 @@ def fit_joint(
 
 
 def _listed(values_MN: Floats) -> list[list[float | None]]:
-    """Returns values by size and length for JSON, None for those that are not finite."""
     return [[float(v) if math.isfinite(v) else None for v in row] for row in values_MN]
 
 
@@ -101,10 +100,10 @@ def _ln_neg_ln(p: Floats) -> Floats:
 def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
     """Returns the size at which a law reaches a share, S = (C / -ln share)^(1 / alpha).
 
-    The interval has the sizes at which the share lies within the interval of the law; where that set falls in two, the
-    part with positive alpha is kept. An end is None where the interval is unbounded, and all is None where the law has
-    no numbers or does not rise (unreachable). The status is that of the law, or `beyond` where S is more than 10 times
-    outside the measured sizes; is_beyond says so whatever the status.
+    The interval has the sizes at which the share lies within that of the law; where that set falls in two, the part
+    with positive alpha is kept. An end is None where unbounded, all is None where the law has no numbers or does not
+    rise. The status is that of the law, or `beyond` (is_beyond, whatever the status) more than 10 times outside the
+    sizes.
     """
     alpha, status, theta_P, about = fit.alpha, first_of([fit.status]), fit.theta_P, fit.uncertainty
     if alpha.value is None or alpha.stderr is None or theta_P is None:
@@ -123,7 +122,7 @@ def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
 def average_crossing(at: dict[str, Any], fit: PowerLaw, ln_S: Estimate) -> dict[str, Any]:
     """The crossing of a law outside the sizes, by the prediction over forms, with that of the law beside it.
 
-    ln_S may be None with a known end: no searched size reaches the share with a probability above one half.
+    ln_S may be None with a known end: no size reaches the share with a probability above one half.
     """
     is_beyond = ln_S.value is None or outside(ln_S.value, fit.S) > math.log(FAR)
     return _at(at["share"], ln_S, first_of([fit.status]), is_beyond) | {"method": COMBINED, "law": at}

@@ -1,9 +1,8 @@
 """Counts windows of consecutive tokens that are all hits, and predicts their share from the correlation of hits.
 
-Hits cluster in easy documents, easy passages and copied phrases, so windows of hits are more frequent than RBP_k^N; the
-autocorrelation of hits says by how much, to second order.
+Hits cluster in easy documents, passages and copied phrases, so such windows are more frequent than RBP_k^N.
 
-Shapes: T tokens, D documents, R streaks of hits, L lags 1 to L, N window lengths, B bootstrap replicates.
+Shapes: T tokens, D documents, R streaks of hits, L lags, N window lengths, B replicates.
 """
 
 from collections.abc import Sequence
@@ -19,13 +18,10 @@ Integers = NDArray[np.int64]
 def count_windows(
     hit_T: NDArray[np.bool_], doc_T: Integers, n_D: Integers, lengths: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """Counts windows of N consecutive tokens of a document, at stride 1: windows of hits, and all windows, each [D, N].
+    """Counts windows of N consecutive tokens of a document, at stride 1: those of hits, and all, each [D, N].
 
-    A document of n tokens has max(0, n - N + 1) windows; a streak of L consecutive hits contains max(0, L - N + 1) of
-    hits. Tokens come document by document, in the order of the text.
-
-    Source:
-        RBP paper (arXiv 2510.20387), eq. 6.
+    A document of n tokens has max(0, n - N + 1); a streak of L hits contains max(0, L - N + 1) of hits. Tokens come
+    document by document, in order. Source: RBP paper (arXiv 2510.20387), eq. 6.
     """
     follows_T = np.zeros(len(hit_T), dtype=bool)  # a hit in the same document
     follows_T[1:] = hit_T[:-1] & (doc_T[1:] == doc_T[:-1])
@@ -37,10 +33,7 @@ def count_windows(
 
 
 def window_share(hit_DN: Floats, total_DN: Floats, weights_BD: Floats | None = None) -> Floats:
-    """Returns the share of windows of hits, pooled over documents: [N], or [B, N] with weights.
-
-    NaN where no document with a weight is as long as the window.
-    """
+    """Returns the share of windows of hits, pooled over documents, [N] or [B, N]; NaN without such a window."""
     weights = np.ones(len(hit_DN)) if weights_BD is None else weights_BD
     with np.errstate(invalid="ignore"):
         return np.asarray((weights @ hit_DN) / (weights @ total_DN))
@@ -49,9 +42,8 @@ def window_share(hit_DN: Floats, total_DN: Floats, weights_BD: Floats | None = N
 def autocorrelation(hit_T: NDArray[np.bool_], n_D: Integers, max_lag: int) -> Floats:
     """Returns the correlation of the hits of two tokens of a document that are `lag` scored tokens apart, [L].
 
-    rho_l = mean over all pairs (i, i + l) of (x_i - p)(x_{i+l} - p) / (p (1 - p)), p the share of hits of all tokens,
-    so that differences between documents count as correlation. NaN at lags without a pair, and everywhere if p is 0 or
-    1.
+    rho_l is the mean over all pairs (i, i + l) of (x_i - p)(x_{i+l} - p) / (p (1 - p)), p the share of hits of all
+    tokens, so differences between documents count. NaN without a pair, and if p is 0 or 1.
     """
     p, rho_L = float(hit_T.mean()), np.full(max_lag, np.nan)
     if p in (0.0, 1.0):
@@ -69,9 +61,9 @@ def autocorrelation(hit_T: NDArray[np.bool_], n_D: Integers, max_lag: int) -> Fl
 def dependent_hits(rbp: float, rho_L: Floats, N: int) -> tuple[float, float]:
     """Predicts the share of windows of N hits, and N_eff, from mean and autocorrelation of the hits.
 
-    The number of hits in a window varies 1 + 2 sum_{l<N} (1 - l/N) rho_l times as much as for independent tokens; N_eff
-    is N over that. With r the mean correlation of two tokens of a window, p_N = RBP_k prod_{i=1}^{N-1} (RBP_k + (i -
-    RBP_k) r) / (1 + (i - 1) r), a beta-binomial. NaN where a rho is NaN, or is too negative for such a distribution.
+    The hits in a window vary 1 + 2 sum_{l<N} (1 - l/N) rho_l times as much as independent ones; N_eff is N over that.
+    With r the mean correlation of two tokens of a window, p_N = RBP_k prod_{i=1}^{N-1} (RBP_k + (i - RBP_k) r) / (1 +
+    (i - 1) r), a beta-binomial. NaN where a rho is NaN or too negative for that.
     """
     inflation = 1 + 2 * float((1 - np.arange(1, N) / N) @ rho_L[: N - 1])
     n_effective = N / inflation if inflation > 0 else np.nan

@@ -1,7 +1,6 @@
 """Answers the question entropy: the terms of cross-entropy for each run, their shares of it, and their laws.
 
-CE = H(P) + KL(P || Q) - ln(sum S): error-entropy, self-alignment, confidence. Source: arXiv 2510.04067, which claims
-that only error-entropy scales.
+Source: arXiv 2510.04067, which claims that only error-entropy scales.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,12 +56,9 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Entropy
 def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Evidence) -> Record:
     """Returns the decomposition of one run.
 
-    Returns:
-        NAME_nats: of each term; their sum is cross-entropy.
-        NAME_share: of each term in cross-entropy, plug-in; they sum to 1, and may be below 0 or above 1.
-        NAME_share_corrected: the same minus the bias that the bootstrap shows, with the interval over documents.
-        error_entropy_jackknife_nats: error-entropy without most of the bias of counting, still too small.
-        error_entropy_extrapolated_nats: extrapolated from halves and quarters of the documents; too large.
+    NAME_nats of each term sum to cross-entropy; NAME_share, plug-in, sum to 1 and may be below 0 or above 1;
+    NAME_share_corrected is without the bias that the bootstrap shows. error_entropy_jackknife_nats is still too small,
+    error_entropy_extrapolated_nats, from halves and quarters of the documents, too large.
     """
     whole = float(of.measured["cross_entropy"])
     row: Record = {"kind": "terms", **group.names(), "run_id": run.run_id, **run.names(), "cross_entropy_nats": whole}
@@ -82,7 +78,6 @@ def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Ev
 
 
 def _without_bias(points: Points, H_N: Floats) -> Points:
-    """Shifts the points and their replicates to the corrected entropy."""
     y_BN = None if points.y_BN is None else points.y_BN - np.nanmean(points.y_BN, axis=0) + H_N
     return replace(points, law="error_entropy_corrected", y_N=H_N, y_BN=y_BN)
 

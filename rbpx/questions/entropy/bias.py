@@ -1,6 +1,6 @@
-"""Corrects the bias of a plug-in entropy of counted ranks, which is too small, because unseen ranks are missing.
+"""Corrects the bias of a plug-in entropy of counted ranks: it is too small, because unseen ranks are missing.
 
-Shapes: C pairs of a document and a rank, D documents, R different ranks.
+Shapes: C pairs of a document and a rank, D documents, R ranks.
 """
 
 import numpy as np
@@ -16,10 +16,9 @@ Integers = NDArray[np.int64]
 def entropy_jackknife(document_C: Integers, rank_C: Floats, n_C: Floats) -> tuple[float, float]:
     """Returns the entropy corrected by leaving out documents, H_J, and its standard error, nats.
 
-    H_J = D H - (D - 1) mean_d H_(-d), H_(-d) the plug-in entropy of all tokens but those of document d; its standard
-    error is sqrt((D - 1) / D sum_d (H_(-d) - mean)^2). This removes the part of the bias that falls as 1/D. Rare ranks
-    keep appearing as documents are added, so H_J tends to be too small. There are at least 2 documents; each pair of
-    document and rank comes once.
+    H_J = D H - (D - 1) mean_d H_(-d), H_(-d) the plug-in entropy without document d; its standard error is sqrt((D - 1)
+    / D sum_d (H_(-d) - mean)^2). This removes the bias that falls as 1/D; rare ranks keep appearing as documents are
+    added, so H_J tends to be too small. There are 2 documents or more; each pair comes once.
 
     Source:
         Zahl (1977), Jackknifing an index of diversity; not part of arXiv 2510.04067.
@@ -39,13 +38,12 @@ def entropy_jackknife(document_C: Integers, rank_C: Floats, n_C: Floats) -> tupl
 def entropy_extrapolated(document_C: Integers, rank_C: Floats, n_C: Floats) -> float | None:
     """Extrapolates the entropy, nats, to infinitely many documents, with the rate at which its bias falls.
 
-    With H_1 the plug-in entropy of all documents, H_2 and H_4 its means over halves and quarters, q = (H_1 - H_2) /
-    (H_2 - H_4) and H = H_1 + (H_1 - H_2) q / (1 - q): a bias that falls as D^(-b), q = 2^(-b); None where q is not
-    between 0 and 1. The rate grows with D, so this tends to be too large where many ranks are rare. There are at least
-    4 documents, which go to the parts in turn.
+    With H_1 that of all documents, H_2 and H_4 its means over halves and quarters, q = (H_1 - H_2) / (H_2 - H_4) and H
+    = H_1 + (H_1 - H_2) q / (1 - q): a bias that falls as D^(-b), q = 2^(-b); None where q is not between 0 and 1. It
+    tends to be too large where many ranks are rare. There are 4 documents or more, which go to the parts in turn.
 
     Source:
-        Aitken's delta-squared process; the use of halves and quarters as in Strong et al. (1998), Phys. Rev. Lett. 80.
+        Aitken's delta-squared process; halves and quarters as in Strong et al. (1998), Phys. Rev. Lett. 80.
     """
     _, doc_C = np.unique(document_C, return_inverse=True)
     _, at_C = distinct_ranks(rank_C)

@@ -1,7 +1,6 @@
 """Answers `exponents`: compares the exponents of laws in S for each family and text.
 
-Source: RBP paper (arXiv 2510.20387), table 2 and section 5, which finds equal exponents of cross-entropy and -ln RBP_1.
-Shapes: N sizes, B bootstrap replicates, K ranks.
+Source: RBP paper (arXiv 2510.20387), table 2 and section 5. Shapes: N sizes, B replicates, K ranks.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -86,7 +85,6 @@ def _in_k(points: Mapping[int, Points]) -> Points | None:
 
 
 def _slope_in_k(ks: Sequence[int]) -> Floats:
-    """Weights of the K ranks in a least-squares slope in ln k."""
     return np.asarray(np.linalg.pinv(np.column_stack([np.ones(len(ks)), np.log(ks)]))[1])
 
 

@@ -53,7 +53,6 @@ def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
 
 
 def _kind(law: str) -> str:
-    """Returns the figure that a law is drawn in: those of one figure have one unit."""
     return "laws" if law in _BOUNDED else law if law in _KINDS else "others"
 
 
@@ -84,7 +83,6 @@ def _figure(result: GroupLaws, name: str, kind: str, laws: Sequence[Law]) -> Fig
 
 
 def _series(law: Law) -> str:
-    """Names a law in the legend, with its constants."""
     alpha, r2 = law.fit.alpha.value, law.fit.r2.value
     told = [f"{sign} {value:.3f}" for sign, value in (("α", alpha), ("R²", r2)) if value is not None]
     return law_title(law.law, law.k) + (f" ({'; '.join(told)})" if told else "")

@@ -69,7 +69,7 @@ def _cells(rbp: Record | None, ce: Record | None) -> Record:
 
 
 def _table_2(results: Sequence[Result]) -> Table:
-    """Returns R2 and slope of cross-entropy and -ln RBP_k against S: rows by text and quantity, pairs by family."""
+    """Rows by text and quantity, pairs of R2 and slope by family."""
     fitted = [each for each in results if each.groups[0].n_sizes >= 3]
     groups = [each.groups[0] for each in fitted]
     texts = titles_of(groups, [group.title.removeprefix(f"{group.first.family} on ") for group in groups])
@@ -87,7 +87,6 @@ def _table_2(results: Sequence[Result]) -> Table:
 
 
 def _figures(results: Sequence[Result], laws: Sequence[_Headline], of: str) -> Iterator[Figure]:
-    """Draws the laws of all groups, and each exponent of cross-entropy against that of RBP."""
     groups = [each.groups[0] for each in results]
     origin = from_fits([str(law["fit_id"]) for both in laws for law in both if law is not None], *groups)
     named: list[Record] = [
@@ -138,7 +137,6 @@ def _hue(groups: Sequence[Group]) -> list[str]:
 
 
 def _curve(law: Record) -> list[tuple[float, float]]:
-    """Returns points along a law from its smallest to its largest observation."""
     places = np.geomspace(min(law["params"]["S"]), max(law["params"]["S"]), _ALONG)
     values = (law["params"]["E"] or 0.0) + law["C"] * places ** -law["alpha"]
     return list(zip(places.tolist(), values.tolist(), strict=True))

@@ -61,7 +61,6 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _overall(scored: Sequence[tuple[Record, Run]], n_rows: int) -> tuple[Record, str]:
-    """How often the intervals of scored predictions held, as a row and as a sentence."""
     held = [row["outcome"] == "inside" for row, _ in scored]
     models = [(run.family, run.training, run.revision) for _, run in scored]
     share, n = coverage(held, models), len(set(models))
@@ -117,7 +116,6 @@ def _row(prediction: Record, outcome: str, run: Run | None = None, measured: flo
 
 
 def _tables(rows: Sequence[Record]) -> list[Table]:
-    """A table for each registration; early versions did not record its time."""
     registered: dict[str, list[Record]] = {}
     for row in rows:
         at = row["registered_at"]

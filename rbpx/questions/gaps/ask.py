@@ -53,7 +53,6 @@ def _main(losses: Sequence[LossGap]) -> list[LossGap]:
 
 
 def _named(loss: LossGap) -> Record:
-    """Columns of tables beside the row."""
     a, b = loss.a, loss.b
     tokens = f"{a.n_tokens:,} / {b.n_tokens:,}" if a.where else None
     return {"pair": f"{a.name} / {b.name}", "loss": loss.name, "tokens": tokens}

@@ -1,10 +1,7 @@
 """Fits how the ratio of the losses on two texts changes with size.
 
-L_A / L_B = G (S / S_ref)^delta with delta = alpha_B - alpha_A, for L = cross-entropy or -ln RBP_k. A is the text with
-the higher loss at S_ref, so G > 1. With delta < 0 the gap closes.
-
-Shapes: N sizes, B bootstrap replicates.
-Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
+L_A / L_B = G (S / S_ref)^delta, delta = alpha_B - alpha_A. A has the higher loss at S_ref, so G > 1; with delta < 0 the
+gap closes. Source: Relative Scaling Laws for LLMs, arXiv 2510.24626. Shapes: N sizes, B replicates.
 """
 
 import math
@@ -29,10 +26,10 @@ class Gap:
     """Law of the ratio of two losses; numbers are None without a fit.
 
     Attributes:
-        swapped: whether the second text given is A, with the higher loss at S_ref.
-        fit: the ratio as a power law, ratio = C S^(-alpha) with alpha = -delta.
+        swapped: whether the second text given is A.
+        fit: the ratio as a power law with alpha = -delta.
         S_ref: geometric mean of the sizes.
-        ratio: G, the fitted L_A / L_B at S_ref.
+        ratio: G.
         delta: below 0 the gap closes.
         p: two-sided, of delta = 0.
         p_adjusted: for all gaps of the request (Holm); p until `settle`.
@@ -50,8 +47,8 @@ class Gap:
     def verdict(self) -> str | None:
         """What the gap does, by all tests of the request; None without a fit.
 
-        "closes" or "opens" where the adjusted p is below 0.05, "may close" or "may open" where only its own p is; else
-        "parallel": the interval of delta contains 0.
+        "closes" or "opens" where the adjusted p is below 0.05, "may close" or "may open" where only its own is, else
+        "parallel".
         """
         if self.p is None or self.p_adjusted is None or self.delta.value is None:
             return None
@@ -68,10 +65,7 @@ class Gap:
 
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
-    """Sets the adjusted p value of a gap (by `holm`, over all gaps of a request), which decides its verdict and status.
-
-    `doubts` are statuses in addition to those of the fit.
-    """
+    """Sets the p of a gap adjusted over all of a request, which decides its verdict and status, with more doubts."""
     gap = replace(gap, p_adjusted=p_adjusted)
     if gap.delta.value is None:
         return gap
@@ -89,8 +83,8 @@ def fit_gap(
 ) -> Gap:
     """Fits the ratio of two losses by least squares of its logarithm on ln S.
 
-    The ratio is formed at each model, so effects of the model that both texts share cancel. Replicates of the two texts
-    are drawn independently; `n_effective` is that of the text with fewer documents.
+    It is formed at each model, so what both texts share cancels. Replicates of the two are independent; `n_effective`
+    is that of the text with fewer documents.
     """
     sides, drawn = (np.array(pair, np.float64) for pair in ((loss_a, loss_b), (a_replicates, b_replicates)))
     with np.errstate(divide="ignore", invalid="ignore"):  # a loss of 0 or infinity has no ratio; the fit reports it

@@ -1,7 +1,4 @@
-"""Fits the gaps of losses between two texts, or two slices of one, for all pairs of a request.
-
-Source: Relative Scaling Laws for LLMs, arXiv 2510.24626.
-"""
+"""Fits the gaps of losses between two texts, or two slices of one, for all pairs of a request."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,10 +26,7 @@ _KNOWN: Final = (None, Status.one_document, Status.mixed)  # warnings about poin
 
 @dataclass(frozen=True, eq=False)
 class LossGap:
-    """The gap of one loss, `law` "rbp" (at k) or "cross_entropy", between two texts or slices of one.
-
-    `a` is the harder side. `gap` is at the sizes that both have; `doubts` are about its points.
-    """
+    """The gap of one loss (at k) between two texts or slices, `a` the harder, at the sizes that both have."""
 
     a: TextLosses
     b: TextLosses
@@ -50,7 +44,7 @@ class LossGap:
 def pairs_of(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: GapsKeys) -> list[list[LossGap]]:
     """Returns the gaps of all groups that differ only in text and share 3 sizes, or of the first slice and each.
 
-    p values are adjusted over all of them (Holm), which decides the verdicts.
+    p values are adjusted over all of them (Holm).
     """
     if request.slices is None:
         both = list(_texts(connection, groups, request))

@@ -1,8 +1,6 @@
 """Computes the losses of slices of the tokens of a text, at every size of a group.
 
-Slices share their documents, so one bootstrap over documents serves all slices and sizes.
-
-Shapes: N sizes, B bootstrap replicates, D documents.
+Slices share their documents, so one bootstrap serves all. Shapes: N sizes, B replicates, D documents.
 """
 
 from collections.abc import Sequence
@@ -37,9 +35,8 @@ class TextLosses:
     """A text, or a slice of it.
 
     Attributes:
-        points: by law and k; a slice has the doubt one_document if all its tokens are from one document, mixed if the
-            condition selects different tokens at different sizes.
-        where: SQL condition on the columns of `scored_tokens`; empty for a text.
+        points: by law and k; doubted where a slice has one document, or other tokens at other sizes.
+        where: SQL condition on `scored_tokens`; empty for a text.
         n_tokens: of the slice at the largest size.
     """
 
@@ -51,7 +48,7 @@ class TextLosses:
 
 
 def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: GapsKeys) -> list[TextLosses]:
-    """Returns the losses of every requested slice, at every size of a measured group.
+    """Returns the losses of every requested slice at every size of a measured group.
 
     Raises:
         RbpxError: a condition is invalid, or fewer than two slices have tokens at every size.

@@ -173,7 +173,6 @@ def _reading(of: Record) -> str:
 
 
 def _sentences(of_tasks: Sequence[Sequence[Record]]) -> Iterator[str]:
-    """States what the largest model scores on all tasks, then on each against guessing and the smallest model."""
     wholes = [[row for row in rows if row["kind"] == "items" and row["slice"] is None] for rows in of_tasks]
     keys = ["bits_per_byte" if rows[0]["acc"] is None else "acc" for rows in wholes]
     if len(wholes) > 1:

@@ -1,10 +1,10 @@
 """Counts exact matches at k, the items whose target tokens all have a rank of at most k, and fits their law.
 
-A target is a window of its own length, so the emergence law of windows (arXiv 2510.20387, eqs. 6 to 8) predicts the
-mean over items of RBP_k^n. Over all sizes an item succeeds with p_n(S): exp(-n C S^-alpha) for independent tokens, or
-beta-binomial with a correlation of hits that is measured at each size or fitted to the successes.
+A target is a window of its own length, so the law of windows (arXiv 2510.20387, eqs. 6 to 8) predicts the mean over
+items of RBP_k^n. An item succeeds with exp(-n C S^-alpha) for independent tokens, or beta-binomial with a correlation
+that is measured at each size or fitted.
 
-Shapes: I items, B bootstrap replicates over them, L lengths of an item, C cells, each one size and one length.
+Shapes: I items, B replicates over them, L lengths of an item, C cells, each one size and one length.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,9 +26,8 @@ def exact_match(
 ) -> Record:
     """Returns the exact match of chosen items of one run at one k, with intervals over items.
 
-    `measured` is the share of items whose tokens are all hits, `independent` the mean over items of RBP_k^n. `rho` is
-    the correlation of two hits of one item, over all pairs; `correlated` is the mean over items of the beta-binomial
-    success with that rho. Both predictions are recomputed in each replicate.
+    `independent` is the mean over items of RBP_k^n, `rho` the correlation of two hits of one item over all pairs,
+    `correlated` the mean beta-binomial success with it. Both predictions are recomputed in each replicate.
     """
     n_I, hits_I = (counts_I[chosen_I] for counts_I in _counts(ranks, k))
     weights_B = _with_all(weights_BI[:, chosen_I])

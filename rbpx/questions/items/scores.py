@@ -15,13 +15,12 @@ from rbpx.store.store import Record
 
 
 def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDArray[np.bool_]) -> Record:
-    """Returns the scores of chosen items of one run, with intervals; None where items lack what a score needs.
+    """Returns the scores of chosen items of one run; None where items lack what a score needs.
 
-    `n_tied` counts the items that a tie decides. `chance` is the accuracy of guessing, and `p_chance` the probability
-    that guessing is right at least as often. `acc` is the share of items right by log-likelihood, or greedily without
-    choices, `acc_stderr` from the n - 1 variance over items, as in lm-evaluation-harness; `acc_norm` is by
-    log-likelihood per character, `acc_bytes` per byte. `perplexity` is exp of the mean nats of a target;
-    `word_perplexity` and `byte_perplexity` are of the nats per word and per byte of a text.
+    `n_tied` items are decided by a tie. `chance` is the accuracy of guessing, `p_chance` the probability that it is
+    right as often. `acc` is by log-likelihood, or greedily without choices, `acc_stderr` from the n - 1 variance over
+    items, as in lm-evaluation-harness; `acc_norm` is per character, `acc_bytes` per byte. `perplexity` is exp of the
+    mean nats of a target; `word_perplexity` and `byte_perplexity` of those per word and byte of a text.
     """
     drawn_BI, n_items = weights_BI[:, chosen_I].astype(np.float64), int(chosen_I.sum())
     right_I, chance_I = answers.right_I[chosen_I], answers.chance_I[chosen_I]

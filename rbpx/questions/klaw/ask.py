@@ -1,6 +1,5 @@
 """Answers the question klaw: the law in k of each run of a group, one law for all, and the exchange rate of k and size.
 
--ln RBP_k = C k^(-alpha_k) at fixed S, so a smaller model at a larger k scores like a larger model at a smaller k.
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 """
 

@@ -1,4 +1,4 @@
-"""Times of tokens from hits at each k: the share learned by each point, and the tail of times with the law of RBP_k.
+"""Times of tokens from hits at each k: the share learned by each point, and their tail with the law of RBP_k.
 
 Shapes: M tokens, T points, C = T + 1 cells, N points of a tail, X all tokens and their B replicates.
 """
@@ -26,14 +26,10 @@ _ALONE: Final = ("gain", "factor", "misses_rms", "law_rms", "misses_error", "law
 def hit_times(tokens: Tokens, k: int, top: int, texts: Mapping[int, str]) -> Iterator[Record]:
     """Yields the times at one k: rows of points, of all tokens, of the `top` ids of each history, and of the tail.
 
-    A time is the cell between the last miss and the first lasting hit of a token. Keys of a point:
-
-    learned: share of tokens that are hits from here on to the last point. between: Turnbull's estimate where a token
-    that changes more than once is only known to be learned between its first hit and its first lasting one. rbp: RBP_k
-    here. passing: share of hits that are lost again later, RBP_k minus `learned`. settled: share of tokens that stay a
-    hit, or stay a miss, from here on.
-
-    Of all tokens: the shares of the histories, and the first x from which on half of them never change.
+    A time is the cell between the last miss and the first lasting hit of a token. Keys of a point, all shares of
+    tokens: learned: hits from here on. between: Turnbull's estimate where a token that changes more than once is only
+    known to be learned between its first hit and its first lasting one. rbp: RBP_k. passing: hits that are lost again.
+    settled: no change from here on. Of all tokens: the histories, and the first x from which half of them never change.
     """
     hit_MT = tokens.rank_MT <= k
     times, (M, T) = times_of(hit_MT.T), hit_MT.shape
@@ -71,14 +67,12 @@ def _tail(tokens: Tokens, share_XC: Floats, rbp_XT: Floats) -> Record:
 
     The last point is held out and predicted, since every hit there counts as lasting.
 
-    x: the first point of the tail; n_points: its number of points. c: exponent of the tail if every token is learned
-    some day: 1 - learned falls as x^-c. c_with_never: exponent if a share is never learned; never: that share, of all
-    tokens. gain: ln-likelihood that this share adds; above 1.92 it differs from 0 at 5 %, if tokens were independent.
-    alpha: of -ln RBP_k, by least squares; alpha_of_tail: the same of -ln(1 - misses), by the tail with its share.
-    factor: alpha over c of a pure tail at the middle point: q / ((1 - q) (-ln(1 - q))). misses_rms: root mean square of
-    the residuals of ln(1 - RBP_k) about a line, as a share of its fall; law_rms: the same of ln(-ln RBP_k).
-    misses_error, law_error, tail_error: relative error of -ln RBP_k at the last point, predicted by these lines and by
-    the tail with its share, with the ratio of misses to tokens not learned of the point before.
+    c: exponent of the tail, 1 - learned ~ x^-c, if every token is learned some day; c_with_never: if a share `never` is
+    not. gain: ln-likelihood that this share adds; above 1.92 it differs from 0 at 5 %, if tokens were independent.
+    alpha: of -ln RBP_k, by least squares; alpha_of_tail: of -ln(1 - misses) by the tail. factor: alpha over c of a pure
+    tail at the middle point, q / ((1 - q) (-ln(1 - q))). misses_rms: residuals of ln(1 - RBP_k) about a line, as a
+    share of its fall; law_rms: of ln(-ln RBP_k). misses_error, law_error, tail_error: of -ln RBP_k at the last point,
+    predicted by these lines and by the tail, with the ratio of misses to tokens not learned of the point before.
     """
     x_T, M = tokens.x_T, len(tokens.key_M)
     T = len(x_T)

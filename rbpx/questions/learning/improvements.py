@@ -1,7 +1,6 @@
 """Finds which token ids are predicted better along the axis.
 
-The slope of -logprob on ln x is taken at each occurrence and averaged over those of a token id. Documents are the
-sampling units: standard errors are clustered by document.
+The slope of -logprob on ln x is averaged over the occurrences of an id; documents are the sampling units.
 """
 
 from collections.abc import Mapping
@@ -15,10 +14,8 @@ from rbpx.store.store import Record
 def trend_of(slope: Estimate, fall_nats: float) -> str:
     """Classifies a token id by its slope with interval and by its fall from the first to the last point.
 
-    `improves`, `worsens`: the interval excludes 0, and the fall has the same direction. `turns`: it excludes 0, and the
-    fall
-    has the other direction. `unclear`: it contains 0. `unknown`: only one document contains the id, so there is no
-    interval.
+    `improves`, `worsens`: the interval excludes 0 as the fall does; `turns`: the fall has the other direction;
+    `unclear`: it contains 0; `unknown`: only one document contains the id.
     """
     if not slope.leaves_out_0:
         return "unknown" if slope.ends is None else "unclear"
@@ -30,10 +27,9 @@ def trend_of(slope: Estimate, fall_nats: float) -> str:
 def improvements(tokens: Tokens, texts: Mapping[int, str], k: int, least: int) -> list[Record]:
     """Returns a row for each id scored at least `least` times, the largest fall first, and one for all rarer ids.
 
-    slope: mean of d nats / d ln x over its occurrences, by Student's t over the documents that contain it.
-    smallest_nats, largest_nats: mean -logprob at the first and the last point; smallest_rbp, largest_rbp: RBP_k.
-    fall_nats: from the first to the last point, summed over its occurrences. share: of the fall of all ids, with a
-    normal interval over all documents; None if the text does not fall.
+    slope: mean of d nats / d ln x, by Student's t over the documents that contain it. smallest_nats, largest_nats: mean
+    -logprob at the first and the last point; smallest_rbp, largest_rbp: RBP_k. fall_nats: summed over its occurrences.
+    share: of the fall of all ids; None if the text does not fall.
     """
     found, rarer = list[Record](), list[float | None]()
     for row in by_token(tokens, k):

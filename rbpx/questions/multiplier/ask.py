@@ -121,8 +121,7 @@ def _over_surface(
 ) -> tuple[list[Record], list[str]]:
     """Compares two families over a surface in their common quantities: overall, then at each place.
 
-    Empty where a family does not vary in both size and tokens, tokens were repeated, or S counts experts that a token
-    does not use, so that C is not 6 S D.
+    Empty where a family does not vary in size and tokens, tokens were repeated, or C is not 6 S D, as with experts.
     """
     pairs, notes = points_of(connection, base, variant, request)
     names, rows, doubts = names_of(base, variant, request.along), list[Record](), list[Status]()
@@ -147,7 +146,6 @@ def _over_surface(
 
 
 def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axis) -> Result:
-    """Tables of the comparison; of several choices of E, only the first has a table of its models."""
     overall = [row for row in rows if row["kind"] == "overall"]
     if not overall:
         return Result([base], sentences=["There is no quantity that both have."], notes=notes)

@@ -27,7 +27,7 @@ def facts(result: Result) -> Iterator[Fact]:
 
 
 def of_variants(grids: Grids, groups: Sequence[Group], is_opened: bool) -> Sequence[Grids]:
-    """Returns grids for each variant of a family beside its runs without one, or else beside the first variant.
+    """Returns grids for each variant of a family beside its runs without one, or else the first variant.
 
     They are about compute where the report says what to train.
     """
