@@ -25,12 +25,7 @@ __all__ = ["MeasuredRuns", "OfAll", "OnPage", "Question", "of_each"]
 
 @dataclass(frozen=True)
 class MeasuredRuns:
-    """The outcome of measuring again for a question.
-
-    Attributes:
-        run_ids: the runs that the question may use now.
-        failures: the runs that could not be measured.
-    """
+    """The runs that a question may use after measuring again, and those that could not be measured."""
 
     run_ids: tuple[str, ...]
     failures: tuple[Failure, ...]

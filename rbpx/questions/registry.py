@@ -48,19 +48,20 @@ class Analysis:
         sizes: fewest models of a group; more than one where a law is fitted.
         theme: one of `THEMES`.
         summary: the first line of the folder's docstring, for the list of verbs.
-        help: the rest of that docstring, for `--help`.
+        help: the rest of it, for `--help`.
         in_report: whether a report includes it; always with figures.
         draws: whether it has figures.
         tokens: whether it reads single tokens, which imported results lack.
         across: whether it compares groups.
-        trainings: whether a group holds all trainings of a family with known tokens, instead of one run per size.
+        trainings: whether a group holds all trainings of a family, instead of one run per size.
         small: whether it also answers about groups with fewer sizes than a law needs.
-        words: the keys, in order, of words without key=; empty for none.
+        words: the keys, in order, of words without key=.
         lacking: the message where nothing suits, with {store}; empty for the usual one about sizes.
         without_tokens: a verb that answers where runs have no tokens, and from what.
         on_card: whether the card of a group in a report has its answer.
-        plain: the columns of its rows in CSV, JSON and frames, at most 24; NAME_* are all that begin so. All that are
-            not nested if empty.
+        plain: the columns of its rows in CSV, JSON and frames, at most 24, NAME_* for all that begin so; if empty,
+            all that
+            are not nested.
         kinds: the kinds of rows that are there; all if empty.
     """
 

@@ -1,6 +1,6 @@
 """Scores stored runs again for a question, one after another; a run that fails is recorded and the others go on.
 
-This module imports torch, so questions import it only where they measure.
+It imports torch, so questions import it only where they measure.
 """
 
 import time
@@ -68,15 +68,10 @@ class Rescorer:
         shows: bool = True,
         alone: bool = False,
     ) -> tuple[Found, str]:
-        """Scores documents of a run again; returns the result, and the number and speed of tokens as text.
+        """Scores the documents of a run that `choose` picks; returns the result, number and speed of tokens as text.
 
-        Args:
-            run: the run.
-            choose: picks the documents.
-            how: scores windows.
-            dtype: the precision; None for that of the run.
-            shows: whether to show a progress bar.
-            alone: whether each window is a batch of its own, so that results do not depend on other windows.
+        `dtype` is by default that of the run. With `alone` each window is a batch of its own, so that results do not
+        depend on other windows.
 
         Raises:
             RbpxError: the model or the text is not what was measured, or no chosen document has a scored token.

@@ -40,13 +40,7 @@ def sentences(name: str, results: Sequence[Result]) -> list[list[str]]:
 
 
 def show(name: str, results: Sequence[Result], details: bool = False) -> None:
-    """Prints the answer, the main table, warnings and notes of each result.
-
-    Args:
-        name: the question.
-        results: its results.
-        details: whether to print all sentences and tables, at the full width of the terminal.
-    """
+    """Prints the answer, the main table, warnings and notes of each result, with `details` all sentences and tables."""
     results, lone = _with_laws(results) if not details else (results, "")
     screen, every, told = console(), tables(results), sentences(name, results)
     found = every if details else [table.briefly() for table in every]
@@ -148,11 +142,7 @@ def perform(
 ) -> list[Record]:
     """Asks each question about all grids together, stores its fits, prints it, and returns its rows with `analysis`.
 
-    Args:
-        names: the questions.
-        grids: the runs; the first request says how to print.
-        required: whether it is an error if no group has enough sizes for a law.
-        output: the file to print to.
+    The first request says how to print; `required` is as in `answer`.
 
     Raises:
         RbpxError: a question is unknown, or as in `answer`.

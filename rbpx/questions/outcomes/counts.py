@@ -1,10 +1,10 @@
 """Counts the sequences that pass, from the runs of a store, and recovers laws from the counts.
 
-Each document of a run is cut into sequences of N scored tokens; a sequence passes if all are hits. The fit sees passes
-alone, as in the results of a benchmark; the tokens of the store then give the bias of the recovered law.
+Documents are cut into sequences of N scored tokens, which pass if all are hits. The fit sees passes alone, as in the
+results of a benchmark; the tokens then give the bias of its law.
 
-Shapes: T tokens, K values of k, M sizes, L lengths, D documents, B bootstrap replicates over them, Q sequences; C
-cells, each one size and one length, ordered by size.
+Shapes: T tokens, K values of k, M sizes, L lengths, D documents, B replicates over them, Q sequences; C cells, each one
+size and one length, ordered by size.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,10 +35,7 @@ Sizes = Mapping[float, str]
 
 @dataclass(frozen=True, eq=False)
 class TrueValues:
-    """The true values, counted from the tokens: `rbp`, the share of hits of all tokens by S, and its law.
-
-    `law` is by least squares; `alpha_B` is its exponent in each replicate.
-    """
+    """Counted from the tokens: the share of hits by S, its law by least squares, and alpha in each replicate."""
 
     rbp: Mapping[float, float]
     law: PowerLaw
@@ -91,7 +88,7 @@ def cut_sequences(
 ) -> Floats:
     """Counts sequences, passes (all ranks at most k), hits and ordered pairs of hits by document: [4, K, L, D].
 
-    A document is cut from its first scored token on; its remainder is dropped, and unscored positions are skipped.
+    A document is cut from its first scored token on; its remainder is dropped.
     """
     hits_upto_KT = np.zeros((len(k_grid), len(doc_T) + 1), np.int64)
     np.cumsum(rank_T <= np.asarray(k_grid)[:, None], axis=1, out=hits_upto_KT[:, 1:])

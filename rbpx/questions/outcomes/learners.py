@@ -1,7 +1,7 @@
 """Learns which tokens are hits from the outcomes of their sequences alone, and scores what was learned.
 
-Only outcomes of the largest model of a group are used; the next smaller one, measured on the same tokens, supplies the
-features. The learner is cross-fitted: trained on some documents and scored on the others. Source: arXiv 2306.11343.
+Outcomes are of the largest model; features are of the next smaller one on the same tokens. The learner is trained on
+some documents and scored on the others. Source: arXiv 2306.11343.
 
 Shapes: T tokens, Q sequences, N tokens of each, F features, D documents.
 """
@@ -49,11 +49,11 @@ def sequences(document_T: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64
 def learners(
     connection: duckdb.DuckDBPyConnection, group: Group, k_grid: Sequence[int], lengths: Sequence[int], seed: int
 ) -> list[Record]:
-    """Trains and scores at each k and sequence length in a measured group; returns a row for each of them.
+    """Trains and scores at each k and sequence length in a measured group; returns a row for each.
 
-    status: of the first fold without a model; ok if all have one. auc, log_loss_nats, excess: see
-    `rbpx.laws.counts.chances.score_chances`; None unless the status is ok. told_nats: its log loss as estimated from
-    the outcomes of the unseen documents. coefficients: mean over the folds, per standard deviation of each feature.
+    status: of the first fold without a model. auc, log_loss_nats, excess: of `score_chances`, None unless the status is
+    ok. told_nats: the log loss as estimated from the outcomes of unseen documents. coefficients: mean over the folds,
+    per standard deviation of each feature.
     """
     smaller, run = group.runs[-2:]
     parameters: dict[str, Any] = {"run_id": run.run_id, "smaller_run_id": smaller.run_id, "ties": group.ties.value}

@@ -66,10 +66,10 @@ class CalibrationPrediction:
 
     Attributes:
         pairs: the points.
-        family: the family whose models are fitted; None for all.
-        calibration: predicts y, or the odds of misses; None where there are too few points.
+        family: whose models are fitted; None for all.
+        calibration: predicts y, or the odds of misses; None with too few points.
         predictions: a row for each model.
-        tests: backtests of the models of the smallest x; with all families, of each family from the others.
+        tests: backtests of the smallest x; with all families, of each from the others.
     """
 
     pairs: Pairs

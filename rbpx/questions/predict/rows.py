@@ -24,15 +24,10 @@ _OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 def prediction(at: Record, reasons: Iterable[Status], **own: Any) -> Record:
     """Returns the row of one prediction with its statuses.
 
-    Only the averaged prediction has `own` values: `widened`, the factor by which backtests widened its interval in ln
-    y; `remarks`, statuses that explain a wide interval and are no warning; `moved` and `moved_by`, the largest change
-    if one run is left out, and that run; `weights` of the forms; and `n_joint`, the number of intervals that hold
-    together.
-
-    Args:
-        at: its place, `beyond` (the factor outside of the measured range), and `values` of a new model.
-        reasons: the statuses, in order.
-        own: values of this prediction only.
+    `at` has its place, `beyond` (the factor outside of the measured range) and `values`. Only the averaged prediction
+    has `own` values: `widened`, the factor by which backtests widened its interval in ln y; `remarks`, statuses that
+    explain a wide interval and are no warning; `moved` and `moved_by`, the largest change if one run is left out;
+    `weights` of the forms; and `n_joint`, the number of intervals that hold together.
     """
     of = list(reasons)
     row = {"kind": "prediction", **at, **dict.fromkeys(_OF_ANSWERS), **own}
@@ -71,15 +66,10 @@ def fixed_parameter_rows(
     smallest: float,
     refit: Callable[[dict[str, float]], Sequence[Record] | None],
 ) -> Iterator[Record]:
-    """Yields for each fixed parameter the prediction with it, without it, and at the ends of its interval if free.
+    """Yields for each fixed parameter the predictions with it, without it, and at the ends of its interval if free.
 
-    No prediction is made with an E above the smallest |y|, since no law can have it.
-
-    Args:
-        pinned: the fixed parameters.
-        now: the predictions with them.
-        smallest: the smallest |y|.
-        refit: predicts with other fixed parameters; None where that fails.
+    None is made with an E above the smallest |y|, since no law can have it. `now` are those with the parameters;
+    `refit` predicts with others, None where that fails.
     """
     for each in pinned:
         ends = {"lower end": Estimate(each.free.lo), "upper end": Estimate(each.free.hi)}
@@ -121,11 +111,8 @@ def title_of(row: Record) -> str:
 def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
     """Yields a sentence about the first prediction of cross-entropy, else of another law.
 
-    It gives the value with its interval, how far to trust it, and how its backtests did.
-
-    Args:
-        answers: rows of predictions, each with the keys of `backtest_summary`.
-        subject: names what is predicted; by default the law at its size and tokens.
+    It gives the value with its interval, how far to trust it, and how its backtests did. The rows have the keys of
+    `backtest_summary`; `subject` names what is predicted, by default the law at its size and tokens.
     """
     rows = sorted(answers, key=lambda row: (row.get("y") is None, *headline(row["law"], row["k"])))
     if not rows:
@@ -204,13 +191,7 @@ def prediction_tables(
 ) -> Iterator[Table]:
     """Yields the averaged predictions with their backtests, then the predictions of forms and methods.
 
-    Args:
-        title: of the first table.
-        rows: all predictions.
-        answers: the averaged ones, with the keys of `backtest_summary`.
-        about: the group.
-        forms: those that have weights.
-        asks_method: whether predictions by a method were asked for.
+    `rows` are all predictions, `answers` the averaged ones, with the keys of `backtest_summary`.
     """
 
     def weighted(row: Record) -> Record:

@@ -1,8 +1,7 @@
 """Extrapolates the law of one quantity to other sizes, and backtests it on the measured sizes.
 
-The answer is the prediction averaged over forms (`rbpx.laws.prediction.prediction`), method `combined`, because an
-extrapolation depends on the form, which a few sizes do not determine. A backtest fits the m smallest sizes, m from 3
-up, and predicts each larger one on the same tokens.
+The answer, method `combined`, is averaged over forms, which a few sizes do not determine. A backtest fits the m
+smallest sizes, m from 3 up, and predicts each larger one on the same tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,9 +42,9 @@ class LawPrediction:
         n_smaller: how many smaller runs fail to predict the largest; None where they do not fail.
         fit: the row of `fits` of `law`.
         fits: the rows of all methods.
-        rows: all rows, with `kind` and `method`: predictions, backtests, predictions with other or no fixed parameters
-            and without the largest runs, or `none`. First the answer, `combined` or else the first method; then single
-            forms and the other methods.
+        rows: predictions, backtests, predictions with other or no fixed parameters and without the largest runs, or
+            `none`.
+            First the answer, `combined` or else the first method; then single forms and the other methods.
     """
 
     law: Law
@@ -67,8 +66,7 @@ class LawPrediction:
 def predict_law(group: Group, points: Points, request: PredictKeys, targets: Sequence[float]) -> LawPrediction:
     """Predicts one quantity by the average over forms, by each form within it and by each method.
 
-    A method has the statuses of the averaged prediction, as it uses the same points, and those of its own law and
-    backtests; a form within the average has none.
+    A method has the statuses of the average, which uses the same points, and those of its own law and backtests.
     """
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]

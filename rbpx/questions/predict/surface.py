@@ -1,7 +1,7 @@
 """Predicts a new run of given size and tokens (predict S= D=) from all trainings of a family.
 
-The answer is the prediction averaged over forms (`rbpx.laws.surface.averaged`), method `combined`. Beside it each form
-has rows of its own, and backtests: it is fitted without the largest runs in S, D and C and predicts them.
+The answer, method `combined`, is averaged over forms. Each form has rows of its own, and backtests without the largest
+runs in S, D and C.
 """
 
 import math
@@ -61,9 +61,7 @@ class _Quantity(NamedTuple):
     """One quantity.
 
     Attributes:
-        trained: its points.
-        fits: of each form.
-        alone: of each form without bootstrap replicates, since a new run is read on the same documents.
+        alone: the fits without bootstrap replicates, since a new run is read on the same documents.
         tests: of each form on the largest runs.
         budgets: predictions of larger budgets by the average over forms.
         records: the rows of `fits`, by form.
@@ -136,7 +134,6 @@ def _said_without(rows: Sequence[Record], trained: Trained) -> Iterator[str]:
 
 
 def _points(trained: Trained) -> list[list[float]]:
-    """S, D and y of all points."""
     return [trained.runs.S_N.tolist(), trained.runs.D_N.tolist(), (trained.sign * trained.runs.y_N).tolist()]
 
 

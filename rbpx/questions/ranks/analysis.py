@@ -1,9 +1,7 @@
 """Fits distributions to the ranks of each run, and compares the laws that they imply with the measured ones.
 
-The paper conjectures that ranks are lognormal. So the lognormal is compared with rivals, the quantities that it implies
-with the measured ones, and forms whose parameters are laws in S with a larger size (`closure`).
-
-Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8.
+The lognormal, which the paper conjectures, is compared with rivals, and forms whose parameters are laws in S with a
+larger size (`closure`). Source: RBP paper (arXiv 2510.20387), section 5, eq. 9, appendix D, figure 8.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,17 +40,17 @@ class Ranks:
     """The distributions of one group; runs in order of S.
 
     Attributes:
-        group: the runs.
         k_grid: the k of the curves.
-        rivals: the distributions of each run by name: the published fit, then those over 1..V.
+        rivals: of each run by name: the published fit, then those over 1..V.
         rank_fits: the rows of `rank_fits`.
-        totals: the distributions with numbers for every run, in order of AIC: AIC and BIC above the least, summed over
-            the runs, and the number of runs for which it is best.
+        totals: the distributions with numbers for every run, in order of AIC: AIC and BIC above the least, summed
+            over the
+            runs, and the number of runs for which it is best.
         derived: the laws in S that the published fit and the best distribution imply: the row, the law of measured
-            values, and that of derived ones. params.quantity is "rbp", "cross_entropy", or "error_entropy" (H(P));
-            level is derived over measured, alpha_more the difference of the exponents.
-        trends: rows of mu and sigma: the slope on ln S is -alpha of the law of exp(mu) or exp(sigma); empty where a run
-            has neither.
+            values,
+            and that of derived ones. level is derived over measured, alpha_more the difference of the
+                exponents.
+        trends: rows of mu and sigma: the slope on ln S is -alpha of the law of exp(mu) or exp(sigma).
         counted: the ranks of each run.
         closure: rows of forms fitted to all sizes at once; empty where `NOT_TESTED` says why.
     """
@@ -156,9 +154,9 @@ def _derived(
 
 
 def _level(ratio: PowerLaw) -> Estimate:
-    """Returns derived over measured at the geometric mean of the sizes, with its 95 % interval.
+    """Returns derived over measured at the geometric mean of the sizes.
 
-    The interval is centred on the level minus its bias, which counted entropies have, and widened to contain the level.
+    Its interval is centred on the level minus its bias, which counted entropies have, and widened to contain the level.
     """
     theta_P, about = ratio.theta_P, ratio.uncertainty
     if theta_P is None:

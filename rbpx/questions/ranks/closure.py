@@ -1,12 +1,10 @@
 """Tests whether one distribution of the ranks, its parameters laws in S, implies all the laws of a larger size.
 
 Each form is fitted to several sizes at once. The sizes below the largest, each predicted from those below it, choose a
-form; the largest, which has no part in the choice, is predicted from all others. Separate laws, one for each quantity,
-are the baseline.
+form; the largest is predicted from all others. Separate laws of each quantity are the baseline.
 
-Source: that cross-entropy and RBP follow from one distribution is a conjecture of the RBP paper (arXiv 2510.20387,
-section 5), for a lognormal whose parameters are laws in S. Shapes: N sizes, D documents, R ranks that occur, Q nodes,
-Y quantities: -ln RBP_k at each k, H(P), cross-entropy.
+Source: a conjecture of the RBP paper (arXiv 2510.20387, section 5), for a lognormal whose parameters are laws in S.
+Shapes: N sizes, D documents, R ranks that occur, Q nodes, Y quantities: -ln RBP_k at each k, H(P), cross-entropy.
 """
 
 import math
@@ -51,13 +49,13 @@ class Sizes:
     """The sizes of a group for closure.
 
     Attributes:
-        S_N: the largest is held out, and may occur more than once (replicates).
-        counted: number of tokens of each rank in each document.
+        S_N: the largest is held out, and may occur more than once.
+        counted: tokens of each rank in each document.
         ln_y_NY: ln of each quantity; of H(P) without the bias of counting.
-        ln_sd_NY: its standard deviation over documents; 0 with one document.
+        ln_sd_NY: its standard deviation over documents; 0 with one.
         V: the largest vocabulary.
-        weights_BD: how often each document is drawn in each bootstrap replicate.
-        n_effective: effective sample size of the documents.
+        weights_BD: how often each replicate draws each document.
+        n_effective: of the documents.
     """
 
     S_N: Floats
@@ -99,9 +97,9 @@ def closure_of(
     """Fits every form to the smaller sizes of a group, and tests its predictions of the largest.
 
     There are at least `LEAST_SIZES` sizes, with integer ranks. A row for each form, the chosen one first, and for each
-    quantity that it predicts, then the residuals of the chosen form; nothing where no form has a likelihood. `reach` is
-    the largest k whose law stands, up to which RBP_k is scored; `error_separate` the median error of separate laws;
-    `difference` the measured exponent of -ln RBP_1 minus that of cross-entropy.
+    quantity that it predicts, then the residuals of the chosen form. `reach` is the largest k whose law stands, up to
+    which RBP_k is scored; `error_separate` the median error of separate laws; `difference` the measured exponent of -ln
+    RBP_1 minus that of cross-entropy.
     """
     S_N = np.array([run.non_embedding_params for run in group.runs], dtype=np.float64)
     V = max(run.vocab_size or 0 for run in group.runs)
@@ -155,15 +153,12 @@ def closure_of(
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """A form fitted to the smaller sizes, to all, and to the largest.
+    """A form fitted to the smaller sizes, to all (`whole`), and to the largest alone (`own`).
 
     Attributes:
-        name: in `RANK_FORMS`.
-        fit: to the smaller sizes.
-        whole: to all.
-        own: to the largest alone.
         heldout_nats: mean log-likelihood of a token of the largest size by `fit`.
-        error_choice: median of |ln predicted - ln measured| over all quantities, mean over the sizes that choose; not
+        error_choice: median of |ln predicted - ln measured| over all quantities, mean over the sizes that choose;
+            not
             finite where half of the quantities have no logarithm.
     """
 
@@ -210,10 +205,9 @@ def _held(
 ) -> Iterator[Record]:
     """Yields the known quantities of the largest size, nats, as one form predicts them.
 
-    `scored` are those that count: RBP up to the largest k whose law stands, H(P) without its bias, and cross-entropy.
-    `predicted` is from the smaller sizes, with the interval of a new model if the form is right; `own` is from the
-    largest size itself, with its interval over documents; `separate` is by a law in S of this quantity alone through
-    the smaller sizes, None where a share is 0 or 1.
+    `scored` are RBP up to the largest k whose law stands, H(P) without its bias, and cross-entropy. `predicted` is from
+    the smaller sizes, with the interval of a new model; `own` from the largest itself, over documents; `separate` by a
+    law in S of this quantity alone, None where a share is 0 or 1.
     """
     S_new, smaller = float(sizes.S_N.max()), sizes.smaller_N
     predicted_Y, own_Y = (each.derived(np.array([S_new]))[0] for each in (fits.fit, fits.own))
@@ -243,10 +237,9 @@ def _held(
 def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[int]) -> Record:
     """Returns the row of one form.
 
-    `error` is the median of |ln predicted - ln measured| over the scored quantities, None if none is scored; a mean
-    square would depend on the largest k alone, with its few misses. It `closes` the laws if all of them are inside. Its
-    alphas are exponents that it implies over all sizes, `laws` its parameters as lines through these: at_ref + slope ln
-    (S / S_ref); params has the slopes through the smaller sizes.
+    `error` is the median of |ln predicted - ln measured| over the scored quantities; a mean square would depend on the
+    largest k alone, with its few misses. It `closes` the laws if all are inside. Its alphas are over all sizes, `laws`
+    its parameters: at_ref + slope ln (S / S_ref); params has the slopes through the smaller sizes.
     """
     scored = [each for each in held if each["scored"]]
     with np.errstate(divide="ignore"):
@@ -294,10 +287,7 @@ def _at_ranks(fit: ClosureFit, S: float, rank_R: Floats) -> Floats:
 
 
 def _residuals(sizes: Sizes, own: ClosureFit, of: DocumentRanks) -> Iterator[Record]:
-    """Yields observed over expected tokens in bins of ranks, at the largest size, for the form fitted to that size.
-
-    The interval of the ratio is over documents; it is None where the form expects no tokens.
-    """
+    """Yields observed over expected tokens in bins of ranks, at the largest size, by the form fitted to it."""
     p_V = np.exp(_at_ranks(own, float(sizes.S_N.max()), np.arange(1, sizes.V + 1, dtype=np.float64)))
     expected, tokens_D = np.concatenate([[0.0], np.cumsum(p_V)]), of.tokens_DR.sum(axis=1)
     for begin, end in pairwise(rank_edges(sizes.V, _PER_DECADE)):

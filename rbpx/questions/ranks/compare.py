@@ -1,8 +1,7 @@
 """Fits rival distributions to the ranks of one run, and compares each with the best.
 
-The curve of a distribution is -ln RBP_k at each k and then its entropy, shape [K + 1].
-
-Shapes: D documents, R different ranks, K values of k, B bootstrap replicates, P parameters, V the vocabulary.
+A curve is -ln RBP_k at each k and then the entropy, shape [K + 1]. Shapes: D documents, R ranks, K values of k, B
+replicates, P parameters, V the vocabulary.
 """
 
 from collections.abc import Sequence
@@ -58,13 +57,14 @@ class Rival:
     """One distribution, fitted to one run.
 
     Attributes:
-        fit: the fit.
-        implied: keys of its row besides parameters: is_best, by AIC among those over all ranks; its curve; nats_behind,
-            nats per token that it loses to the best, with a 95 % interval over documents, None for `lognormal_paper`,
-            which leaves rank 1 out; and the ends of mu and sigma where known.
-        curve: -ln RBP_k at each k and the entropy, nats, by exact sums over 1..V; None without numbers. For
-            `lognormal_paper` also exp(mu) and exp(sigma), NaN where it has none.
-        curve_B: the same for each bootstrap replicate; None where unknown.
+        implied: keys of its row besides parameters: is_best, by AIC among those over all ranks; its curve;
+            nats_behind per
+            token that it loses to the best, None for `lognormal_paper`, which leaves rank 1 out; the ends of mu
+                and sigma.
+        curve: by exact sums over 1..V; None without numbers. For `lognormal_paper` also exp(mu) and exp(sigma), NaN
+            where
+            it has none.
+        curve_B: the same for each bootstrap replicate.
     """
 
     fit: RankFit

@@ -1,7 +1,7 @@
 """Answers the question regimes: up to which k the law of RBP_k holds, and whether noise ends it.
 
-At large k few tokens are misses, so their count is noisy: the binomial part follows from the count, the part of the
-choice of documents from the bootstrap. Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
+At large k few tokens are misses: the binomial noise follows from their count, that of the documents from the bootstrap.
+Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
 
 import math
@@ -73,12 +73,9 @@ def _shown(fit: Record) -> Record:
 def _regime(points: Points, law: Law) -> Record:
     """Returns what is known of the law at one k besides its numbers.
 
-    Returns:
-        n_misses: tokens of the largest model with a rank above k; None where tokens were not counted.
-        signal: change of ln y from the smallest to the largest model, by the law.
-        binomial_sd: standard deviation of ln y at the largest model, if its tokens were independent.
-        document_sd: the same over bootstrap replicates of the documents.
-        stands: whether the law holds (`rbpx.runs.fits`).
+    n_misses: tokens of the largest model with a rank above k, None where not counted. signal: change of ln y over the
+    sizes, by the law. binomial_sd: of ln y at the largest model, if its tokens were independent; document_sd: over
+    documents. stands: whether the law holds (`rbpx.runs.fits`).
     """
     y, n, alpha, document_sd = float(points.y_N[-1]), points.runs[-1].n_tokens, law.fit.alpha.value, None
     share = math.exp(-y) if 0 < y < math.inf and n is not None else None

@@ -1,9 +1,8 @@
 """Predicts R2 at each k under the noise of few misses, if the law continued as at smaller k.
 
-Misses are beta-binomial over documents: for few misses per token and one correlation within documents, the variance is
-that of a count times a factor that does not depend on k. So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), with m the
-misses of each size. A is measured where the law holds; it includes the covariance of sizes that read the same
-documents. R2 is simulated around a law with the exponent found there, with as many misses as were counted at each k.
+Misses are beta-binomial over documents: few per token, with one correlation, vary as a count times a factor that does
+not depend on k. So cov(ln y_i, ln y_j) = A_ij / sqrt(m_i m_j), m the misses of each size; A is measured where the law
+holds. R2 is simulated around a law with the exponent found there, with as many misses as were counted at each k.
 
 Shapes: N sizes, K values of k, B draws.
 """
@@ -28,10 +27,10 @@ class AtK:
     """Measured values at one k.
 
     Attributes:
-        ln_y_N: ln(-ln RBP_k) of each size; not finite where no token is a miss.
-        ln_y_BN: the same in each usable replicate.
-        alpha: exponent of its law; None without numbers.
-        r2: R2 of its law.
+        ln_y_N: ln(-ln RBP_k) of each size; not finite without a miss.
+        ln_y_BN: in each usable replicate.
+        alpha: exponent of its law.
+        r2: of its law.
         models_sd: scatter of the models about it that documents do not explain.
         stands: whether the law holds.
     """
@@ -47,11 +46,10 @@ class AtK:
 def predict_noise(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> list[Record]:
     """Predicts what noise does at each k, with the counted misses, if the law continues as where it holds.
 
-    law_alpha is the mean exponent over the k at which the law holds, clumping the variance of a count of misses
-    relative to that of independent tokens; both are absent if it holds nowhere. predicted is None without misses; else
-    r2: median of R2, and its range in 95 % of texts of this length; explained: share of the fall of R2 that noise
-    explains; is_noise: whether the measured R2 is within or above that range; n_tokens: tokens of a text that would
-    make alpha significant, None where the scatter of models hides it.
+    law_alpha is the mean exponent over those k, clumping the variance of a count of misses over that of independent
+    tokens. predicted is None without misses; else r2: median of R2, and its range in 95 % of texts of this length;
+    explained: share of the fall of R2 that noise explains; is_noise: whether the measured R2 is within or above that
+    range; n_tokens: of a text that would make alpha significant, None where the scatter of models hides it.
     """
     standing = [at for at in series if at.stands and at.alpha is not None and at.r2 is not None and len(at.ln_y_BN) > 1]
     if not standing:
@@ -87,6 +85,5 @@ def predict_noise(S: Sequence[float], n_tokens: int, series: Sequence[AtK]) -> l
 
 
 def _pairs(n_tokens: int, ln_y_N: Floats) -> Floats:
-    """Returns the geometric mean of the misses of each two sizes."""
     misses_N = n_tokens * -np.expm1(-np.exp(ln_y_N))
     return np.sqrt(np.outer(misses_N, misses_N))

@@ -1,9 +1,7 @@
 """Answers the question units: each run in units that can be compared across tokenizers, bits per byte and rank/V.
 
-A token is a different stretch of text in every tokenizer, and a rank is one of V. No law is fitted: bits per byte are
-nats per token times a constant of text and tokenizer, so their law in S has the exponent of cross-entropy.
-
-Shapes: D documents, R different ranks, B bootstrap replicates.
+No law is fitted: bits per byte are nats per token times a constant of text and tokenizer, so their law in S has the
+exponent of cross-entropy. Shapes: D documents, R ranks, B replicates.
 """
 
 import math
@@ -78,9 +76,9 @@ def express(
 ) -> dict[str, Estimate]:
     """Expresses one run in units that can be compared across tokenizers.
 
-    nats_per_token is cross-entropy of the scored tokens; bits_per_byte their nats / ln 2 / the bytes of text (UTF-8)
-    that they stand for; tokens_per_byte the scored tokens / the same bytes; rank_50, rank_90, rank_99 quantiles of the
-    rank, relative_rank_50, ... these / V; rbp_at_0.001_V, ... Pr(rank <= share V), unknown where share V is below 1.
+    bits_per_byte are the nats of the scored tokens / ln 2 / the bytes of text (UTF-8) that they stand for; rank_50,
+    rank_90, rank_99 quantiles of the rank, relative_rank_50, ... these / V; rbp_at_0.001_V, ... Pr(rank <= share V),
+    unknown where share V is below 1.
     """
     D = len(bytes_D)
     doc, rank, tokens, logprob = (numbers(counts[name]) for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))

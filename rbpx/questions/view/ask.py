@@ -31,7 +31,7 @@ _GAP: Final = Piece("…", None, "not scored")
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: ViewKeys) -> list[Result]:
-    """Reads one document of each selected text under its models; stores no law.
+    """Reads one document of each selected text under its models.
 
     Raises:
         RbpxError: a= or b= names no run, or the document does not exist or has no scored token.
@@ -61,7 +61,6 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 
 
 def _tables(view: DocumentView) -> Iterator[Table]:
-    """Tables of the most surprising places, with the best tokens there if kept, and of an item under every model."""
     for reading in view.asked:
         rows = sorted((token for token in reading.tokens if token["best"]), key=lambda token: -token["nats"])
         title = f"The most surprising places, and what {reading.name} thought best there"

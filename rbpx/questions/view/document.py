@@ -23,8 +23,8 @@ _SHORTEST: Final = 32  # fewest scored tokens of a document that is selected aut
 class DocumentTokens(NamedTuple):
     """One document under one model, a row for each scored token.
 
-    `position` is the index in the document, `text` None where the store lacks it, `rank` by the tie rule, `nats`
-    -logprob. `best` holds texts and nats of the best tokens, None unless kept (`measure best=5`).
+    `position` is the index in the document, `text` None where unknown, `nats` -logprob; `best` has texts and nats of
+    the best tokens, None unless kept (`measure best=5`).
     """
 
     run: Run
@@ -39,8 +39,8 @@ class DocumentView(NamedTuple):
         group: of the last reading.
         rule: why this document was selected.
         readings: by family and S; at least one.
-        item: for each reading, the item whose target or right choice the document is; None for texts.
-        context: what the models read before it; None for texts, or if its source is gone.
+        item: for each reading, the item of which the document is the target or right choice.
+        context: what the models read before it, if known.
     """
 
     group: Group
