@@ -1,4 +1,4 @@
-"""Asks questions of a store and writes the fits to it, the same way for every question."""
+"""Asks questions of a store and writes their fits to it."""
 
 import logging
 from collections.abc import Callable, Container, Sequence
@@ -98,7 +98,7 @@ def answer_all(
 
 
 def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T | RbpxError:
-    """Returns the value of a function or its RbpxError; a MeasureError (a damaged file) is raised."""
+    """Returns a value or an RbpxError; a MeasureError (a damaged file) is raised."""
     try:
         return function(*arguments, **more)
     except MeasureError:
@@ -108,7 +108,7 @@ def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -
 
 
 def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bool]) -> tuple[list[Call], str]:
-    """Returns the calls of a question, and the message where no group has enough sizes."""
+    """Returns the calls, and the message where no group has enough sizes."""
     across, calls, tokens_known, asked = analysis(name).across, list[Call](), False, _asked(name, grids)
     for alike in _alike(asked) if across else [[each] for each in asked]:
         request = alike[0][0]
@@ -128,7 +128,7 @@ def _asked(name: str, grids: Sequence[Grid]) -> list[_Own]:
 
 
 def _found(calls: Sequence[Call]) -> list[Outcome]:
-    """Runs the calls; a worker makes those about one group, unless they exceed its share."""
+    """Runs the calls; a worker makes those about one group, up to its share."""
     if not calls:
         return []
     keys = [at if analysis(name).across else groups[0].key for at, (name, groups, _) in enumerate(calls)]
@@ -142,7 +142,6 @@ def _found(calls: Sequence[Call]) -> list[Outcome]:
 
 
 def _kept(name: str, calls: Sequence[Call], found: Sequence[Outcome], none: str, required: bool) -> list[Result]:
-    """Stores the fits of a question and returns its results; `none` is the message where no group has enough sizes."""
     described, results = analysis(name), list[Result]()
     for each in found:
         if isinstance(each, RbpxError):
@@ -160,7 +159,7 @@ def _kept(name: str, calls: Sequence[Call], found: Sequence[Outcome], none: str,
 
 
 def keep(store: Store, result: Result) -> None:
-    """Writes the fits of a result to the store; merges `params` of a rank fit with those that other questions wrote."""
+    """Writes the fits of a result to the store; `params` of a rank fit join those of other questions."""
     for row in result.fits:
         store.write_record("fits", row["fit_id"], {name: row[name] for name in FITS.names})
     for row in result.rank_fits:
@@ -175,7 +174,7 @@ def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
     """Returns the groups of runs that a question would be asked about.
 
     Raises:
-        RbpxError: the same as in `answer`.
+        RbpxError: as in `answer`.
     """
     groups = []
     for grid in _asked(name, grids):
@@ -202,7 +201,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[_O
 
 
 def connected(request: QuestionKeys) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """Opens the store of a request; questions that are asked within `connected_once` share one connection."""
+    """Opens the store of a request; within `connected_once` questions share a connection."""
     return shared(Store(request.store), SqlLimits(request.sql_timeout_s, request.sql_memory_mib))
 
 

@@ -1,4 +1,4 @@
-"""Writes the error message for a question that found no runs: what is missing from the store and what to type."""
+"""Says what is missing from the store where a question found no runs, and what to type."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ _THERE = """
 
 
 def no_runs(connection: duckdb.DuckDBPyConnection, request: Told) -> str:
-    """Returns why a request matches no runs; the tie rule can only be missing for imported observations."""
+    """Returns why a request matches no runs; only imported observations lack a tie rule."""
     rows, model = connection.sql(_THERE).fetchall(), request.model
     revisions = [None] if model is None else model.revisions()
     asked: dict[str, Any] = {  # by key, in the order of the columns

@@ -1,4 +1,4 @@
-"""Defines a question: which runs it selects and how it answers; the `ask` module of each folder has one as QUESTION."""
+"""Defines a question; the `ask` module of each folder has one as QUESTION."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Question:
 
 
 def of_each(answer: Callable[[duckdb.DuckDBPyConnection, Any, Any], Result], **more: Any) -> Question:
-    """Makes a question that is answered for each group of runs by itself."""
+    """Makes a question that is answered for each group by itself."""
 
     def of_all(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: Any) -> Sequence[Result]:
         return [answer(connection, group, request) for group in groups]

@@ -1,4 +1,4 @@
-"""Finds the questions: each folder of this package is one, and its ANALYSIS declares its keys and requirements."""
+"""Finds the questions: each folder of this package declares one as ANALYSIS."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -127,7 +127,7 @@ def refuse_removed(name: str) -> None:
 
 
 def summary_and_help(described: ModuleType) -> tuple[str, str]:
-    """Splits a module's docstring into its summary for the list of verbs and its `--help` page."""
+    """Splits a module's docstring for the list of verbs and its `--help` page."""
     first, _, page = (described.__doc__ or "").partition("\n\n")
     return f"{first[:1].lower()}{first[1:].removesuffix('.')}", page.strip()
 
@@ -138,12 +138,12 @@ def asking(name: str) -> Asking:
 
 
 def own_keys(name: str) -> tuple[str, ...]:
-    """Returns the keys of a question except those that select runs; none where its folder is gone."""
+    """Returns the keys of a question except those that select runs, if its folder is there."""
     return tuple(key for key in asking(name).keys if key not in NARROWS) if name in names() else ()
 
 
 def report_keys() -> tuple[str, ...]:
-    """Returns the keys of a report: those of its questions, except keys that suit only a single question."""
+    """Returns the keys of a report's questions, except those that suit only one."""
     asked = {key for name, each in analyses().items() if each.in_report for key in asking(name).keys}
     return tuple(asked - {"D", "details", "next", "register", "spreadsheet"})
 

@@ -34,7 +34,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Rescorer:
-    """Scores runs of one store again for a verb, and collects those that fail in `failures`."""
+    """Scores runs of one store again for a verb, and collects `failures`."""
 
     verb: str
     request: Auditing
@@ -44,7 +44,7 @@ class Rescorer:
     failures: list[Failure] = field(default_factory=list)
 
     def each(self, runs: Sequence[Run], measure: Callable[[Run], tuple[Found, str]]) -> Iterator[tuple[Run, Found]]:
-        """Yields each run that `measure` could score, with its result; `measure` also returns a line to print."""
+        """Yields each run that `measure` could score, with its result; it also returns a line to print."""
         for run in runs:
             try:
                 found, told = measure(run)

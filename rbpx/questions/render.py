@@ -34,7 +34,7 @@ def tables(results: Sequence[Result]) -> list[Table]:
 
 
 def sentences(name: str, results: Sequence[Result]) -> list[list[str]]:
-    """Returns the sentences of each result, the answer first; with several results each sentence names its group."""
+    """Returns the sentences of each result, the answer first; of several each names its group."""
     titles = [f"{_title(name, result)}: " if len(results) > 1 else "" for result in results]
     return [[title + each for each in result.sentences] for title, result in zip(titles, results, strict=True)]
 
@@ -67,7 +67,7 @@ def show(name: str, results: Sequence[Result], details: bool = False) -> None:
 
 
 def _with_laws(results: Sequence[Result]) -> tuple[Sequence[Result], str]:
-    """Returns results without checkpoints of too few sizes for a law, where others have one, and a line about those."""
+    """Leaves out checkpoints of too few sizes for a law, where others have one, with a line about them."""
     lone = [each for each in results if all(group.n_sizes < _LAW and _is_checkpoint(group) for group in each.groups)]
     if not lone or not any(group.n_sizes >= _LAW for each in results for group in each.groups):
         return results, ""
@@ -89,7 +89,7 @@ def _title(name: str, result: Result) -> str:
 
 
 def section(name: str, results: Sequence[Result]) -> Section:
-    """Returns the section of a page about one result, or about those of a family, each part with its group's title."""
+    """Returns the section of a page about one result, or about those of a family."""
     described, parts = (
         analysis(name),
         [(_title(name, each), _section(name, each, len(results) > 1)) for each in results],
@@ -166,7 +166,7 @@ def perform(
 
 
 def rows_for(name: str, request: Printed, results: Sequence[Result]) -> list[Record]:
-    """Returns the rows of results in a request's format: plain in CSV and JSON unless it asks for details."""
+    """Returns rows in a request's format: plain in CSV and JSON unless it asks for details."""
     is_plain = request.format in (Format.csv, Format.json) and not request.details
     return plain_rows(name, results) if is_plain else detailed_rows(results)
 
@@ -182,7 +182,7 @@ def detailed_rows(results: Sequence[Result]) -> list[Record]:
 
 
 def plain_rows(name: str, results: Sequence[Result]) -> list[Record]:
-    """Returns the rows of results with the question's plain columns, at full precision."""
+    """Returns the rows with the question's plain columns, at full precision."""
     described = analysis(name)
     every = (row for result in results for row in result.plain or result.rows)
     rows = [row for row in every if not described.kinds or row.get("kind") in described.kinds]
@@ -199,7 +199,7 @@ def with_status_label(row: Record) -> Record:
 
 
 def print_results(name: str, results: Sequence[Result], request: Printed) -> None:
-    """Prints the results of one question as its tables or as rows for programs, to the output of the request."""
+    """Prints results as tables or as rows for programs, to the output of the request."""
     with printed_to(request.output):
         if request.format is not Format.table:
             from rbpx.display.records import print_records

@@ -1,4 +1,4 @@
-"""The answer of a question about one or several groups of runs: its rows, and their tables, sentences and figures."""
+"""The answer of a question about one or several groups of runs."""
 
 from __future__ import annotations
 

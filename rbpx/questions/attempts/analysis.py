@@ -33,7 +33,7 @@ _HEAVY: Final = 1.0  # the mean of 1/p, the attempts that an item takes, is infi
 
 @dataclass(frozen=True, eq=False)
 class RunItems:
-    """A run with its items, and how often each replicate draws each item, [B, I]."""
+    """A run with its items, and how often each replicate draws each, [B, I]."""
 
     run: Run
     label: str
@@ -47,7 +47,7 @@ class RunItems:
 
 
 def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: AttemptsKeys) -> list[RunItems]:
-    """Returns the items of each run that has any; a replicate draws an item equally often in every run."""
+    """Returns the items of each run; a replicate draws an item equally often in every run."""
     labels, known = labels_of(group.runs), list[tuple[Run, str, Items]]()
     if group.is_measured:
         for run, label, answers in zip(group.runs, labels, answers_of(connection, group), strict=False):
@@ -122,7 +122,7 @@ def has_law(group: Group, runs: Collection[Run]) -> bool:
 
 
 def laws(group: Group, read: Sequence[RunItems], of_runs: Sequence[Sequence[Record]]) -> Iterator[Law]:
-    """Yields the laws of -ln pass@k, at each k that all runs share, and of the tail exponents."""
+    """Yields the laws of -ln pass@k at each k that all runs share, and of the tails."""
     runs = tuple(each.run for each in read)
     if not has_law(group, runs):
         return
@@ -143,7 +143,7 @@ def _n_items(read: Sequence[RunItems]) -> int:
 
 
 def _neg_ln(read: Sequence[RunItems], hits: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """-ln of the mean over items of hits [I, K] of each run: [K, N], and of each replicate [K, B, N]."""
+    """-ln of the mean over items of each run, [K, N], and of each replicate, [K, B, N]."""
     y_NK = np.stack([neg_ln(of.mean(axis=0)) for of in hits])
     y_NBK = np.stack([neg_ln(each.drawn(of)) for each, of in zip(read, hits, strict=True)])
     return y_NK.T, np.moveaxis(y_NBK, 0, -1).swapaxes(0, 1)

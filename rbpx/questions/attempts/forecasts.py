@@ -1,7 +1,4 @@
-"""Predicts pass@k at more attempts than were made, and backtests such predictions on hidden samples.
-
-Shapes: I items.
-"""
+"""Predicts pass@k at more attempts, and backtests such predictions on hidden samples. Shapes: I items."""
 
 import math
 from collections.abc import Sequence

@@ -31,7 +31,7 @@ class Counted:
 
     @property
     def most(self) -> int:
-        """Largest k at which pass@k is measured: the fewest attempts at an item."""
+        """Largest measured k: the fewest attempts at an item."""
         return int(self.tried_I.min())
 
     def passes(self, k_K: Sequence[int]) -> Floats:
@@ -87,7 +87,7 @@ Items = Counted | KnownChances
 
 
 def grid_to(most: int) -> list[int]:
-    """Returns up to 50 distinct log-spaced numbers of attempts from 1, truncated to integers."""
+    """Returns up to 50 log-spaced numbers of attempts from 1."""
     return [int(k) for k in np.unique(np.geomspace(1, most, GRID).astype(np.int64))]
 
 

@@ -132,7 +132,7 @@ def _is_allowed(theta: Floats) -> bool:
 
 
 def fit_tail(items: Items) -> Tail:
-    """Fits the distribution of p over the items of one model by maximum likelihood."""
+    """Fits the distribution of p over the items of one model."""
     likelihood = Likelihood(items)
     mean = float(items.passes([1]).mean())
     if not 0 < mean < 1:

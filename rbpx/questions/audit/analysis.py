@@ -28,7 +28,7 @@ LAWS: Final = ("rbp", "cross_entropy")
 
 @dataclass(frozen=True)
 class Allowance:
-    """How far two measurements may differ: the share of tokens that may change, and the largest logprob move, nats."""
+    """How far two measurements may differ: share of tokens that change, and largest logprob move."""
 
     share: float
     nats: float
@@ -63,7 +63,7 @@ class Audit:
 
     @property
     def of_runs(self) -> list[Record]:
-        """The cross-entropy row of each run; the moves of its tokens are the same in all of its rows."""
+        """The cross-entropy row of each run; all its rows have the same moves."""
         return [row for row in self.rows if row["kind"] == "run" and row["k"] is None]
 
 
@@ -87,7 +87,7 @@ def count_moves(pairs: pa.Table) -> Record:
 
 
 def crossed(pairs: pa.Table, k: int) -> Record:
-    """Counts the tokens that are hits (rank at most k) before but not after, and after but not before."""
+    """Counts the tokens that are hits before but not after, and the other way round."""
     rank, again, n_tokens = (numbers(pairs[name]) for name in ("rank", "rank_again", "n_tokens"))
     lost, gained = (rank <= k) & (again > k), (rank > k) & (again <= k)
     return {"n_lost": int(n_tokens[lost].sum()), "n_gained": int(n_tokens[gained].sum())}
@@ -96,7 +96,7 @@ def crossed(pairs: pa.Table, k: int) -> Record:
 def analyse(
     measured: Sequence[tuple[Run, Remeasured]], group: Group, doc_ids: Sequence[int], request: AuditKeys
 ) -> Audit:
-    """Compares the runs that were measured again, in the order of their group, and the laws through them."""
+    """Compares the runs that were measured again, and the laws through them."""
     place = {doc_id: at for at, doc_id in enumerate(doc_ids)}
     runs = tuple(_sampled(run, pairs, len(doc_ids)) for run, (pairs, _) in measured)
     of_one = measured[0][1][0]
@@ -149,7 +149,7 @@ def _of_law(shift: LawShift) -> Record:
 def compare(
     group: Group, before: Sequence[Evidence], after: Sequence[Evidence], request: AuditKeys, k_grid: Sequence[int]
 ) -> tuple[list[dict[LawAtK, BeforeAfter]], list[LawShift]]:
-    """Compares two measurements of the same documents: the shifts of each run, and of the laws if there are 3 sizes."""
+    """Compares two measurements of the same documents: the shifts of each run, and of laws of 3 sizes."""
     shifts = [shifts_of_run(*both, k_grid, group.n_effective) for both in zip(before, after, strict=True)]
     if group.n_sizes < 3:
         return shifts, []

@@ -29,7 +29,7 @@ def audit(
     """Measures `limit` documents of each run again.
 
     Raises:
-        RbpxError: limit=0, by which earlier versions compared protocols and tie rules; or as of `remeasure`.
+        RbpxError: limit=0, or as of `remeasure`.
     """
     if request.limit == 0:
         raise RbpxError(

@@ -1,4 +1,4 @@
-"""Answers `compare`: how two models differ on each text that both were measured on, by part and hits."""
+"""Answers `compare`: how two models differ on each text, by part and hits."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -154,7 +154,7 @@ def _slices(
 
 
 def _hits(sides: Sequence[pa.Table], request: CompareKeys, vocab_size: int) -> Iterator[Record]:
-    """Shares of the common tokens at each k: hits of each side, gained (by b), lost and alike; and how ranks move."""
+    """Shares of the common tokens at each k: hits, gained (by b), lost and alike; and how ranks move."""
     a, b = (numbers(rows["doc_id"]).astype(np.int64) << 32 | numbers(rows["position"]) for rows in sides)
     key, *at = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     a_N, b_N = (numbers(rows["rank"])[at_N] for rows, at_N in zip(sides, at, strict=True))

@@ -1,4 +1,4 @@
-"""Answers the question decide: the best run of each budget, alternatives, and the most informative next runs."""
+"""Answers the question decide, by tables and sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ NEXT: Final = table_of(
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: DecideKeys) -> Result:
-    """Decides what to train next, by cross-entropy unless quantities are named; stores no fits."""
+    """Decides what to train next, by cross-entropy unless quantities are named."""
     quantities = trained_quantities(connection, group, request)
     if not request.laws.by_name:
         quantities = sorted(quantities, key=lambda each: each.law != "cross_entropy")[:1]

@@ -1,4 +1,4 @@
-"""Decides what to train next by one quantity, as rows: the best runs, what was asked for, larger runs, next ones."""
+"""Decides what to train next by one quantity."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ class Decision(NamedTuple):
     rows: Sequence[Record]
 
     def of_kind(self, *kinds: str, method: str = COMBINED) -> list[Record]:
-        """Returns its rows of some kinds: answers from all runs, or those without the largest."""
+        """Returns its rows of some kinds, by default from all runs."""
         return [row for row in self.rows if row["kind"] in kinds and row.get("method", method) == method]
 
 
@@ -152,7 +152,7 @@ def _row(kind: str, named: Record, doubts: Sequence[Status], **values: Any) -> R
 
 
 def beyond(farther: float, longer: float = 1.0) -> list[Status]:
-    """Warns of an extrapolation, by its factors of compute and of tokens per parameter."""
+    """Warns of an extrapolation, by its factors of compute and of D / S."""
     return [Status.beyond] if farther > FAR_COMPUTE or longer > _LONG else []
 
 

@@ -31,7 +31,7 @@ FRONTIER: Final = table_of(
 
 
 def figures(group: Group, decisions: "Sequence[Decision]", seed: int) -> Iterator[Figure]:
-    """Draws the best run of each budget with the runs, for each quantity that has one."""
+    """Draws the best run of each budget with the runs, for each quantity."""
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     for of in decisions:
         runs, sign, asked, title = of.trained.runs, of.trained.sign, of.of_kind("best"), of.trained.title

@@ -1,7 +1,4 @@
-"""Answers `downstream`: fits both steps to each task, predicts the held-out models, and ranks the features.
-
-Source: arXiv 2412.04403 (OLMo ladder).
-"""
+"""Answers `downstream` for each task, and ranks the features. Source: arXiv 2412.04403 (OLMo ladder)."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -83,7 +80,7 @@ _Errors = Mapping[tuple[str, int | None], tuple[float, int]]
 
 
 def _errors(task: TaskSteps) -> _Errors:
-    """The errors of the features of a task that predict every held-out model."""
+    """Of the features that predict every held-out model."""
     n = len(task.parts.held_out)
     of = {each.name: [row["error"] for row in each.rows[:n]] for each in task.steps}
     return {name: (fmean(map(abs, found)), n) for name, found in of.items() if n and None not in found}
@@ -105,7 +102,7 @@ def _ranked(errors: _Errors) -> list[Record]:
 
 
 def _shown(tasks: Sequence[TaskSteps], best: Sequence[Sequence[tuple[str, int | None]]]) -> list[Record]:
-    """For each task with known success, the predictions of its best feature, the last of each size."""
+    """For each task the predictions of its best feature, the last of each size."""
     shown: dict[tuple[Any, ...], Record] = {}
     for task, features in zip(tasks, best, strict=True):
         of = next((each for each in task.steps if each.name in features[:1]), task.steps[0])

@@ -1,7 +1,4 @@
-"""Draws both steps of the best feature of each task: predicted success against size, and step 2.
-
-Source: arXiv 2412.04403 (OLMo ladder).
-"""
+"""Draws both steps of the best feature of each task. Source: arXiv 2412.04403 (OLMo ladder)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +18,7 @@ _STEPS = 40  # points of a sigmoid
 
 
 def figures(tasks: Sequence[tuple[TaskSteps, Sequence[tuple[str, int | None]]]]) -> list[Figure | Undrawn]:
-    """Returns two figures for each task with known success; each task comes with its features, best first."""
+    """Returns two figures for each task, which comes with its features, best first."""
     none = Undrawn("forecast", "Forecast of success", "No task has a known success.")
     return [figure for task, best in tasks if task.values.has_success for figure in _of_task(task, best)] or [none]
 

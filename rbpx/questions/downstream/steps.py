@@ -67,7 +67,7 @@ class FeatureSteps:
 
 @dataclass(frozen=True, eq=False)
 class TaskSteps:
-    """The values of a task, its fitted and held-out trainings, and both steps of each feature."""
+    """A task, its fitted and held-out trainings, and both steps of each feature."""
 
     values: TaskValues
     parts: HeldOut

@@ -1,4 +1,4 @@
-"""Groups the runs of a task into trainings, holds some out, and selects the checkpoints of each step.
+"""Groups the runs of a task into trainings, and selects the checkpoints of each step.
 
 Shapes: R runs, T trainings, N points.
 """
@@ -44,7 +44,7 @@ class HeldOut:
 
 
 def split(values: TaskValues, request: DownstreamKeys) -> HeldOut:
-    """Holds out the largest size, or the requested sizes.
+    """Holds out the largest size, or the requested ones.
 
     Raises:
         RbpxError: a size to be held out does not exist.
@@ -84,7 +84,7 @@ def _key(run: Run) -> tuple[Any, ...]:
 
 
 def averaged(training: TaskTraining, value_R: Floats, last: int) -> float:
-    """Mean over the last checkpoints of a training that have the value; NaN without any."""
+    """Mean over the last checkpoints of a training that have the value, or NaN."""
     known = [value_R[at] for at in training.at if not math.isnan(value_R[at])][-last:]
     return float(np.mean(known)) if known else math.nan
 
@@ -102,7 +102,7 @@ def ends(trainings: Sequence[TaskTraining], last: int) -> list[tuple[int, ...]]:
 
 
 def means(of_N: Sequence[tuple[int, ...]], value: Floats) -> Floats:
-    """Means of values [R] or [B, R] over sets of runs, [N] or [B, N]; NaN where one is not finite."""
+    """Means over sets of runs, [N] or [B, N]; NaN where a value is not finite."""
     finite, mean = np.where(np.isfinite(value), value, np.nan), np.empty((*value.shape[:-1], len(of_N)))
     for n, at in enumerate(of_N):
         mean[..., n] = finite[..., list(at)].mean(axis=-1)

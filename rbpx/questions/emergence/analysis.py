@@ -60,7 +60,7 @@ class Emergence:
 
     @property
     def spoken_of(self) -> Record | None:
-        """Windows of the largest model: the second length of several tokens with enough hits, or else the first."""
+        """Windows of the largest model: the second length with enough hits, or else the first."""
         several = [row for row in self.windows[-1] if row["n"] > 1 and row["p"] and row["p_independent"] > 0]  # not NaN
         carried = [row for row in several if row["n_windows"] is None or row["p"] * row["n_windows"] >= FEWEST]
         return carried[:2][-1] if carried else None
@@ -130,7 +130,7 @@ def _emergence(
     predicted: Sequence[Sequence[Record]],
     windows_MN: Floats | None = None,
 ) -> Emergence:
-    """The rows at one k, from RBP_k [M] and the shares of windows [M, N], each with its replicates."""
+    """The rows at one k, from RBP_k [M] and the shares [M, N], with their replicates."""
     S, effective = np.array([run.x for run in group.runs if run.x is not None]), group.n_effective
     p_MN, p_BMN = of_windows
     windows = [[dict[str, Any]() for _ in lengths] for _ in group.runs]

@@ -26,14 +26,14 @@ SOURCE: Final = "RBP paper, arXiv 2510.20387, eqs. 6-8"
 
 @dataclass(frozen=True, eq=False)
 class WindowLaw:
-    """The law -ln p_N = C N S^(-alpha) of all window lengths: its numbers, and the further keys of its record."""
+    """The law of all window lengths: its numbers, and further keys of its record."""
 
     fit: PowerLaw
     params: dict[str, Any]
 
 
 def fit_windows(S: Floats, p_M: Floats, p_BM: Floats | None = None, n_effective: float | None = None) -> PowerLaw:
-    """Fits -ln p_N = C_N * S^(-alpha_N) at one window length N, like figure 7 of the paper; C_N includes N."""
+    """Fits -ln p_N = C_N * S^(-alpha_N) at one length N, as figure 7 of the paper; C_N includes N."""
     return fit_power_law(S, neg_ln(p_M), None if p_BM is None else Replicates.of(neg_ln(p_BM), n_effective))
 
 
@@ -129,7 +129,7 @@ def average_crossing(at: dict[str, Any], fit: PowerLaw, ln_S: Estimate) -> dict[
 
 
 def outside(ln_S: float | None, S: Sequence[float]) -> float:
-    """Returns how far a size lies outside the others, in ln S; 0 or less within them, or where there is none."""
+    """Returns how far a size lies outside the others, in ln S; 0 or less within them."""
     return 0.0 if ln_S is None else max(ln_S - math.log(max(S)), math.log(min(S)) - ln_S)
 
 

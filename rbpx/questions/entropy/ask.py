@@ -37,7 +37,7 @@ _JACKKNIFE: Final = "error_entropy_jackknife_nats"
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: EntropyKeys) -> Result:
-    """Decomposes cross-entropy for each run, and fits a law to each term, to its share and to the corrected entropy."""
+    """Decomposes cross-entropy, and fits laws to each term, its share and the corrected entropy."""
     evidence = weigh_group(connection, group, request, (1,), TERMS)
     series = {each.law: each for each in size_points(group, evidence, request, (), {"cross_entropy", *TERMS})}
     terms = [_terms(connection, group, run, of) for run, of in zip(group.runs, evidence, strict=True)]
@@ -131,7 +131,7 @@ DRAWN: Final = table_of(
 
 
 def figures(group: Group, terms: Sequence[Record], fit_ids: Sequence[str]) -> Iterator[Figure]:
-    """Draws the share of each term in cross-entropy, minus its bias where that is known."""
+    """Draws the share of each term, minus its bias where that is known."""
     rows = [_drawn(row, name) for row in terms for name in TERMS]
     shares = [f"{row['term']} {row['share']:.1%} at {row['size']}" for row in rows[-len(TERMS) :]]
     y = Scale("share", "share of cross-entropy", form=".0%")

@@ -74,7 +74,7 @@ def _slope(points: Points) -> float:
 
 
 def _in_k(points: Mapping[int, Points]) -> Points | None:
-    """Exp of the slope of ln y in ln k, whose exponent in S is the change of alpha per unit of ln k."""
+    """Exp of the slope of ln y in ln k, whose exponent in S is the drift."""
     if len(points) < 2:
         return None
     of_K, (first, *_) = _slope_in_k(list(points)), points.values()

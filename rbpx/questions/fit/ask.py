@@ -1,4 +1,4 @@
-"""Answers the question fit: the laws of size of a group of runs, and a table of the scores of each model."""
+"""Answers the question fit: the laws, and the scores of each model."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ _TERMS: Final = {"error_entropy": "H(P)", "self_alignment": "KL", "confidence": 
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: FitKeys) -> Result:
-    """Fits every requested law to one group of runs; a new fit replaces the stored rows of the same law."""
+    """Fits every requested law; a new fit replaces the stored rows of the same law."""
     if request.is_usual and group.is_measured:
         request = request.but(laws=[*USUAL, *LOGNORMAL], k=[k for k in USUAL_K if k < group.vocab_size])
     laws = analyse(connection, group, request)

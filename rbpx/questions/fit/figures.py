@@ -1,7 +1,4 @@
-"""Draws the laws of size with the band of new models, and their residuals.
-
-Source: RBP paper (arXiv 2510.20387), figures 3 to 5.
-"""
+"""Draws the laws of size, and their residuals. Source: RBP paper (arXiv 2510.20387), figures 3 to 5."""
 
 from collections.abc import Iterator, Sequence
 from math import isfinite
@@ -57,7 +54,7 @@ def _kind(law: str) -> str:
 
 
 def _few(laws: Sequence[Law]) -> list[Law]:
-    """Returns as many laws as can be told apart: all others, then -ln RBP_k at some of its k."""
+    """As many as can be told apart: all others, then -ln RBP_k at some of its k."""
     others = [law for law in laws if law.law != "rbp"][:MOST_SERIES]
     return others + spread([law for law in laws if law.law == "rbp"], MOST_SERIES - len(others))
 

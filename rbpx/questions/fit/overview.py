@@ -1,7 +1,4 @@
-"""What a report says of the laws of all groups: their numbers, a table and figures of all, and the paper's table 2.
-
-Source of table 2: RBP paper (arXiv 2510.20387).
-"""
+"""What a report says of the laws of all groups, with table 2 of the RBP paper (arXiv 2510.20387)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -30,7 +27,7 @@ _Headline = tuple[Record | None, Record | None]
 
 
 def facts(result: Result) -> Iterator[Fact]:
-    """Yields the exponents of RBP and of cross-entropy, and the error of their backtest."""
+    """Yields the exponents of RBP and cross-entropy, and the error of their backtest."""
     laws = [law for law in headline(result.rows) if law is not None]
     for law in laws:
         beside = f"{ends_of(estimate_in(law, 'alpha'))}\nR² {number(law['r2'], 3)}{doubt_of(law['status'])}"
@@ -41,7 +38,7 @@ def facts(result: Result) -> Iterator[Fact]:
 
 
 def of_all(results: Sequence[Result]) -> OfAll:
-    """Compares the laws of RBP at the smallest k and of cross-entropy of all groups."""
+    """Compares the laws of RBP at the smallest k and of cross-entropy."""
     laws = [headline(each.rows) for each in results]
     of = _title_of_rbp(laws)
     columns = (
@@ -56,7 +53,6 @@ PAGE: Final = OnPage(facts=facts, of_all=of_all)
 
 
 def _title_of_rbp(laws: Sequence[_Headline]) -> str:
-    """Returns the title of -ln RBP, with the laws' k, or the letter k if they differ."""
     ks = {rbp["k"] for rbp, _ in laws if rbp is not None}
     return law_title("rbp", *ks) if len(ks) == 1 else "−ln RBP_k"
 
@@ -128,7 +124,7 @@ def _figures(results: Sequence[Result], laws: Sequence[_Headline], of: str) -> I
 
 
 def _hue(groups: Sequence[Group]) -> list[str]:
-    """Returns what colour distinguishes: texts, else families, else nothing."""
+    """What colour distinguishes: texts, else families, else nothing."""
     firsts = [group.first for group in groups]
     for names in ([first.dataset for first in firsts], [first.family for first in firsts]):
         if len(set(names)) <= MOST_SERIES:

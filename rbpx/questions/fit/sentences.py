@@ -1,4 +1,4 @@
-"""Writes the sentences of fit: what was measured, and what the laws say about ten times the size."""
+"""Writes the sentences of fit."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,14 +54,14 @@ def _calls_for_E(row: Record) -> bool:
 
 
 def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
-    """Returns the rows of RBP at the smallest k and of cross-entropy, None where a law has no numbers."""
+    """Returns the rows of RBP at the smallest k and of cross-entropy, None without numbers."""
     fitted = [law for law in asked_for(laws) if law["alpha"] is not None]
     first = {law["law"]: law for law in reversed(fitted)}
     return first.get("rbp"), first.get("cross_entropy")
 
 
 def at_tenfold(row: Record) -> str:
-    """Renders the change of a law at ten times its largest place; an irreducible part E of it stays."""
+    """Renders the change of a law at ten times its largest place; its E stays."""
     params, alpha = row["params"], row["alpha"]
     E, change = params["E"] or 0.0, 1 - 10**-alpha
     if E:
@@ -76,7 +76,7 @@ def _in_brackets(estimate: Estimate) -> str:
 
 
 def against_lognormal(rows: Sequence[Record]) -> Iterator[str]:
-    """Says how far what the paper's lognormal implies lies from what was measured."""
+    """Says how far what the lognormal implies lies from what was measured."""
     of = {(row["law"], row["k"]): np.array(row["params"]["y"], float) for row in rows}
     told = []
     for implied, measured in ((LOGNORMAL[0], ("rbp", 1)), (LOGNORMAL[1], ("cross_entropy", None))):
@@ -88,7 +88,7 @@ def against_lognormal(rows: Sequence[Record]) -> Iterator[str]:
 
 
 def _ends(row: Record, axis: Axis) -> str:
-    """Renders how much a tenfold step changes a law that bends, among its smaller and its larger half of points."""
+    """Renders what a tenfold step changes at either end of a law that bends."""
     S, y = (np.log(np.abs(row["params"][key])) for key in ("S", "y"))
     half = len(S) // 2 + 1
     small, large = (1 - 10 ** np.polyfit(S[part], y[part], 1)[0] for part in (slice(half), slice(-half, None)))

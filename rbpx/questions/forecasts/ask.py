@@ -1,7 +1,4 @@
-"""Answers `forecasts`: joins registered predictions with later measurements, and counts the intervals that held.
-
-There is a row for each prediction and measured model that it is about.
-"""
+"""Answers `forecasts`: a row for each registered prediction and measured model that it is about."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -33,7 +30,7 @@ _SCORES: Final = ("error", "in_sd", "interval_score")  # of `rbpx.laws.predictio
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: ForecastsKeys) -> list[Result]:
-    """Compares every registered prediction with the models that it is about; stores nothing.
+    """Compares every registered prediction with the models that it is about.
 
     Raises:
         RbpxError: there is no forecast.
@@ -83,7 +80,7 @@ def _rested_on(prediction: Record) -> Sequence[str]:
 def _measured_values(
     connection: duckdb.DuckDBPyConnection, run: Run, predictions: Sequence[Record], request: ForecastsKeys
 ) -> dict[int, float | None]:
-    """Measured value of a model for each prediction about it, by index; None where unknown."""
+    """By index of the prediction; None where unknown."""
     about = {at: each for at, each in enumerate(predictions) if is_of(each, each["S"], each["D"], run)}
     known: dict[tuple[str, str, int | None], float] = {}
     for ties in {each["ties"] for each in about.values()}:
@@ -97,7 +94,7 @@ def _measured_values(
 
 
 def _scored(prediction: Record, run: Run, measured: float | None, times: Mapping[str, datetime]) -> Record:
-    """Scores one prediction on one model; too_late if the model was measured before the registration."""
+    """Scores one prediction on one model."""
     # A record's own time proves little, but it cannot be earlier than the runs that it rests on.
     known = [times[run_id] for run_id in _rested_on(prediction) if run_id in times]
     known += [] if prediction["registered_at"] is None else [prediction["registered_at"]]

@@ -1,4 +1,4 @@
-"""Answers `gaps`: how the ratio of losses on two texts, or two slices of one, changes with size."""
+"""Answers `gaps`, by tables and sentences."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ from rbpx.store.store import Record
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: GapsKeys) -> list[Result]:
-    """Fits the gaps of all pairs and returns a result for each family."""
+    """Fits the gaps of all pairs; a result for each family."""
     pairs = [pair for pair in pairs_of(connection, groups, request) if pair]
     tested = sum(each.gap.p is not None for pair in pairs for each in pair)
     return [_result(of, tested) for of in grouped(pairs, lambda pair: pair[0].a.group.title_of_family).values()]

@@ -1,4 +1,4 @@
-"""Fits the gaps of losses between two texts, or two slices of one, for all pairs of a request."""
+"""Fits the gaps of losses for all pairs of a request."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -80,7 +80,7 @@ def _texts(
 
 
 def _fits(one: TextLosses, other: TextLosses) -> Iterator[LossGap]:
-    """The gap of each loss that both sides have; a single document gives no test."""
+    """Of each loss that both sides have; a single document gives no test."""
     of_other = {(each.law, each.k): each for each in other.points if each.doubt in _KNOWN}
     for a in one.points:
         b = of_other.get((a.law, a.k))

@@ -1,4 +1,4 @@
-"""Answers `items`: what each run scores on tasks, by accuracy, exact match at k and its law, and single items."""
+"""Answers `items`: scores, exact match at k and its law, and single items."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -64,7 +64,7 @@ def _of_family(tasks: Sequence[_Task], asks_k: bool) -> Result:
 
 
 def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: ItemsKeys) -> _Task:
-    """Scores each run and each of its slices, in order of S, with exact match at each k; then fits the laws of all."""
+    """Scores each run and slice, in order of S, with exact match at each k, and fits the laws."""
     weights_BI = document_weights(group.n_documents, request.resamples, request.seed)
     of_runs = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
     rows, k_grid = list[Record](), list[int]()

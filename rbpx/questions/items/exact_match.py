@@ -55,7 +55,7 @@ def exact_match(
 def laws_of_items(
     group: Group, answers: Sequence[Answers], weights_BI: npt.NDArray[np.int64], k: int
 ) -> Iterator[Record]:
-    """Yields the laws of the exact matches of all items over all sizes, with the same replicates at every size."""
+    """Yields the laws of all exact matches over all sizes, with the same replicates at each."""
     weights, counts = _with_all(weights_BI), [_counts(each.ranks, k) for each in answers]
     n_I = counts[0][0]
     lengths_L = np.unique(n_I)
@@ -88,7 +88,7 @@ def _with_all(weights_BI: npt.NDArray[np.int64]) -> Floats:
 
 
 def _hits(weights_BI: Floats, n_I: Floats, hits_I: Floats) -> tuple[Floats, Floats]:
-    """RBP of the tokens, and the correlation of two hits of one item over all pairs, [B]; NaN where undefined."""
+    """RBP of the tokens, and the correlation of two hits of one item, [B]; NaN where undefined."""
     terms = n_I, hits_I, n_I * (n_I - 1), hits_I * (hits_I - 1), hits_I * (n_I - 1)
     sums = [weights_BI @ each for each in terms]
     with np.errstate(invalid="ignore"):  # a replicate may draw none of them

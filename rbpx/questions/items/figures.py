@@ -1,4 +1,4 @@
-"""Draws accuracy, or greedy success, and exact match at each k against S, with chance."""
+"""Draws accuracy, or greedy success, and exact match against S."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Scores the items of a task as lm-evaluation-harness does, with intervals over items.
+"""Scores the items of a task as lm-evaluation-harness does.
 
 Shapes: I items, B bootstrap replicates over them.
 """
@@ -57,7 +57,7 @@ def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDA
 
 
 def _p_of_guessing(n_right: int, chance_I: Floats) -> float:
-    """Probability that guessing gets at least so many right; items may differ in their number of choices."""
+    """That guessing gets so many right; items may differ in their number of choices."""
     from scipy.stats import binom  # takes half a second, which only groups with items need
 
     share_N = np.ones(1)  # probability of each number right

@@ -68,7 +68,7 @@ RIVALS: Final = table_of(
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: KlawKeys) -> Result:
-    """Fits -ln RBP_k against k for each run, on the paper's grid of k unless others are requested."""
+    """Fits -ln RBP_k against k for each run."""
     asked = None if group.is_measured or request.k.is_log else request.k.listed(PAPER_K)
     points = [
         each
@@ -108,7 +108,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: KlawKey
 
 
 def _alpha_k(law: PowerLaw) -> float | None:
-    """Returns the exponent in k, with an irreducible E the mean one from k = 1 to 10."""
+    """Returns the exponent in k; with an E the mean one from k = 1 to 10."""
     if not law.E.value:
         return law.alpha.value
     return math.log(law.predict(1).y / law.predict(STEP).y) / math.log(STEP)
@@ -177,7 +177,7 @@ def _sentences(laws: Sequence[Record], joint: JointLaw | None, x: AxisWords) -> 
 
 
 def figures(group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, PowerLaw]]) -> Iterator[Figure | Undrawn]:
-    """Draws -ln RBP_k against k for up to seven models, each with its law (figure 9 of the RBP paper)."""
+    """Draws -ln RBP_k against k for up to seven models (figure 9 of the RBP paper)."""
     title = "−ln RBP_k against k"
     if not fitted:
         more = typed(k=[1, 3, 10, 30, 100])
@@ -193,7 +193,7 @@ def figures(group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, Pow
 
 
 def of_all(results: Sequence[Result]) -> OfAll:
-    """Returns the paper's table 1, R2 and slope of -ln RBP_k against k: rows by model, pairs of columns by text."""
+    """Returns the paper's table 1: rows by model, pairs of R2 and slope by text."""
     groups = [each.groups[0] for each in results]
     texts = titles_of(groups, [group.title_of_text for group in groups])
     models: dict[str, dict[Hashable, Run]] = {}

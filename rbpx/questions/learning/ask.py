@@ -1,4 +1,4 @@
-"""Answers the question learning: which tokens of a text improve along an axis, and when each is learned."""
+"""Answers the question learning, a result for each family."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -30,7 +30,7 @@ _FEWEST: Final = 3  # points
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: LearningKeys) -> Sequence[Result]:
-    """Finds which tokens of each group improve, and when they are learned; one result for each family."""
+    """Finds which tokens of each group improve, and when they are learned."""
     found = list[LearningRows]()
     for group in groups:
         if group.axis is Axis.C:
@@ -43,7 +43,7 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 def _rows(
     connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: LearningKeys
 ) -> list[Record]:
-    """Returns the rows of one group; that of the group alone with few points, or if the runs share no token."""
+    """That of the group alone with few points, or if the runs share no token."""
     k_grid = sorted(request.k.grid(group.vocab_size, DEFAULT_K))
     tokens = tokens_of(connection, group, runs, request)
     M = len(tokens.key_M)

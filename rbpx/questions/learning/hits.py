@@ -53,7 +53,7 @@ def hit_times(tokens: Tokens, k: int, top: int, texts: Mapping[int, str]) -> Ite
 def _most_often(
     history_M: NDArray[np.int8], token_id_M: Ints, k: int, top: int, texts: Mapping[int, str]
 ) -> Iterator[Record]:
-    """Yields the token ids with the most occurrences, n, of each history; n_scored counts all their occurrences."""
+    """Yields the ids with the most occurrences, n, of each history, of n_scored in all."""
     n_scored = np.bincount(token_id_M)
     for history in History:
         n_V = np.bincount(token_id_M[history_M == history], minlength=len(n_scored))

@@ -1,4 +1,4 @@
-"""Writes the sentence of learning: how many token ids improve, and which share of the fall is theirs."""
+"""Writes the sentence of learning."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -12,7 +12,7 @@ _MOST: Final = 3  # texts in the answer
 
 
 def sentence(of_family: Sequence[LearningRows], least: int) -> str:
-    """Says how many token ids of each text improve, and what share of the fall the first of them have."""
+    """Says how many ids of each text improve, and what share of the fall the first have."""
     parts = [_improvements(found) for found in of_family]
     left = [f"and {len(parts) - _MOST} more"] if len(parts) > _MOST else []
     said = "; ".join([*parts[:_MOST], *left])

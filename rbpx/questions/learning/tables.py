@@ -1,4 +1,4 @@
-"""The rows of learning for one group, and one table for each kind of row."""
+"""The rows of learning for one group, and a table for each kind."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from rbpx.store.store import Record
 
 
 class LearningRows(NamedTuple):
-    """The rows about a group: its runs, one for each point, and all rows, each with its kind."""
+    """The rows about a group, each with its kind; one run for each point."""
 
     group: Group
     runs: Sequence[Run]

@@ -1,4 +1,4 @@
-"""Answers `multiplier`: what two families need for the same loss on one text, along an axis or over surfaces."""
+"""Answers `multiplier`, along an axis or over surfaces."""
 
 import math
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ def _along(
 
 
 def _model(run: Run) -> str:
-    """Name of a model of the variant: its size, or along D and step its checkpoint or place on the axis."""
+    """Its size, or along D and step its checkpoint or place."""
     return run.size if run.axis in (Axis.S, Axis.C) else run.revision or f"{run.x:.3g}"
 
 

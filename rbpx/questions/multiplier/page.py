@@ -1,4 +1,4 @@
-"""What a report begins with where a family has variants: what each of them is worth."""
+"""What a report begins with where a family has variants."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ _MOST: Final = 3  # variants of a family
 
 
 def facts(result: Result) -> Iterator[Fact]:
-    """Yields what the variant is worth by each quantity, with the first choice of E."""
+    """Yields what the variant is worth by each quantity."""
     overall = [row for row in result.rows if row["kind"] == "overall" and row["multiplier"] is not None]
     for row in [row for row in overall if row["offset"] == overall[0]["offset"]]:
         label = f"times the {WORTH[row['axis']]}, by {law_title(row['law'], row['k'])}"

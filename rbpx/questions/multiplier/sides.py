@@ -1,4 +1,4 @@
-"""Selects what is compared: the groups of base and variant on each text, and their common quantities."""
+"""Selects the groups of base and variant on each text, and their common quantities."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _DEFAULT_LAWS: Final = frozenset({"rbp", "cross_entropy", "bits_per_byte", "accu
 
 @dataclass(frozen=True)
 class ModelSelector:
-    """The models named by a key of the request: a family, or one variant of it."""
+    """The models that a key names: a family, or one variant of it."""
 
     key: str
     family: str
@@ -134,7 +134,7 @@ def paired(bases: Sequence[Group], variants: Sequence[Group]) -> list[tuple[Grou
 def points_of(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: MultiplierKeys
 ) -> tuple[list[tuple[Points, Points]], list[str]]:
-    """Returns every common quantity; if tokenizers differ, only losses in bits per byte, with a note."""
+    """Returns every common quantity; across tokenizers losses in bits per byte, with a note."""
     laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     both, notes, is_measured = (base, variant), list[str](), base.is_measured and variant.is_measured
     sides, tokenizers, lengths = [], list[set[str]](), list[Mapping[str, float | None]]()

@@ -1,4 +1,4 @@
-"""Answers `outcomes`: passes of sequences, the laws and RBP_k recovered from them, and the hits learned."""
+"""Answers `outcomes`, by tables and sentences."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -30,7 +30,7 @@ _ASSUMED: Final = {Correction.none: "independent", Correction.measured: "r measu
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: OutcomesKeys) -> Result:
-    """Cuts the documents of a measured group into sequences, fits laws to their passes at each k, and learns hits."""
+    """Cuts documents into sequences, fits laws to their passes at each k, and learns hits."""
     k_grid, lengths = request.k.grid(group.vocab_size, DEFAULT_K), request.n.listed(DEFAULT_N)
     sizes = {run.non_embedding_params: run.size for run in group.runs}
     rows, of_tokens = list[Record](), list[Record]()
@@ -95,7 +95,7 @@ LEARNERS: Final = table_of(
 
 
 def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> Iterator[Table]:
-    """Tables of the laws with those of the tokens, and of the sequences with the RBP_k that each law implies."""
+    """Of the laws with those of the tokens, and of the sequences with RBP_k by each law."""
     laws = [row for row in rows if row["kind"] == "law"]
     by_k = [row for k in dict.fromkeys(row["k"] for row in laws) for row in (*of_tokens, *laws) if row["k"] == k]
     lengths = {row["n"] for row in laws}

@@ -49,7 +49,7 @@ def counts_of(
     lengths: Sequence[int],
     request: OutcomesKeys,
 ) -> Iterator[tuple[int, Outcomes, TrueValues]]:
-    """Yields the sequences of a measured group at each k, and its tokens, which are sequences of length 1."""
+    """Yields the sequences at each k, and the tokens, which are sequences of length 1."""
     of_runs, with_1 = [], sorted({1, *lengths})
     for run in group.runs:
         doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
@@ -72,7 +72,6 @@ def counts_of(
 
 
 def _outcomes(S: Sequence[float], lengths: Sequence[int], total_4BML: Floats, n_effective: float) -> Outcomes:
-    """The cells of all sizes and lengths: sequences, passes, hits and pairs of hits."""
     N_C = np.tile(np.asarray(lengths, np.float64), len(S))
     trials_BC, passed_BC, hits_BC, pairs_BC = total_4BML.reshape((*total_4BML.shape[:2], -1))
     n_BC = trials_BC * N_C
@@ -105,7 +104,7 @@ def cut_sequences(
 
 
 def recover(k: int, sizes: Sizes, cells: Outcomes, group: Group, tokens: TrueValues) -> Iterator[Record]:
-    """Yields rows of the outcomes, of the laws, and of RBP_k of every size that each law implies."""
+    """Yields rows of outcomes, laws, and RBP_k of every size by each law."""
     about = group.names() | {"k": k}
     named = {S: {"size": size, "non_embedding_params": S} for S, size in sizes.items()}
     lengths = sorted({int(N) for N in cells.N_C})
@@ -139,7 +138,7 @@ def _of_one_document(fit: OutcomeFit) -> OutcomeFit:
 
 
 def _bias(fit: OutcomeFit, tokens: TrueValues, n_effective: float | None) -> Estimate | None:
-    """Alpha of a fit minus that of the tokens, with an interval over documents; None where either is unknown."""
+    """Alpha of a fit minus that of the tokens; None where either is unknown."""
     if fit.alpha.value is None or tokens.law.alpha.value is None:
         return None
     value = fit.alpha.value - tokens.law.alpha.value

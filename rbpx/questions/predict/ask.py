@@ -1,4 +1,4 @@
-"""Answers the question predict: predictions for other sizes, with backtests, tables and sentences."""
+"""Answers the question predict, by tables, figures and sentences."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -107,7 +107,7 @@ def _tables(group: Group, rows: Sequence[Record], answers: Sequence[Record], ask
 
 
 def _backtest(group: Group, rows: Sequence[Record]) -> Record:
-    """Returns a row of the table; errors at the largest size are those of its first model."""
+    """Errors at the largest size are those of its first model."""
     tests, largest = [row for row in rows if row["kind"] == "backtest"], group.runs[-1].non_embedding_params
     errors = {f"error_from_{row['n_fitted']}": row["error"] for row in reversed(tests) if row["S"] == largest}
     return shown(rows[0] | backtest_summary(tests)) | errors

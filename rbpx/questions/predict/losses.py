@@ -1,4 +1,4 @@
-"""Predicts a quantity from scores on another text, without S, by calibrations with backtests."""
+"""Predicts a quantity from scores on another text, by calibrations with backtests."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ class CalibrationPrediction:
 
 
 def predict_from_losses(connection: duckdb.DuckDBPyConnection, group: Group, request: PredictKeys) -> Result:
-    """Predicts from another loss; returns a row for each prediction and each backtest, and stores no fit."""
+    """Predicts from another loss; stores no fit."""
     found = [each for pairs in loss_pairs(connection, group, request) for each in _of(pairs, request)]
     rows = [
         {"law": of.pairs.law, **group.names()} | of.names | row
@@ -182,7 +182,7 @@ def _sentences(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator
 
 
 def _figures(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator[Figure | Undrawn]:
-    """Yields models, calibrations and predictions of each quantity, as figure 1 of arXiv 2411.12925 does."""
+    """As figure 1 of arXiv 2411.12925."""
     origin = Origin(spelled("runs_of_text", dataset=group.first.dataset), tuple(group.run_ids))
     caption = "Lines, bands: y on x as measured, and where 95 % of new models would lie. Bars: predictions."
     for pairs in dict.fromkeys(of.pairs for of in found):
@@ -214,7 +214,7 @@ def _figures(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator[F
 
 
 def _line(of: CalibrationPrediction) -> Rows:
-    """Points of a calibration between the least and the greatest x, with the 95 % band of new models."""
+    """Between the least and the greatest x, with the 95 % band of new models."""
     pairs, calibration = of.pairs, of.calibration
     if calibration is None:
         return []

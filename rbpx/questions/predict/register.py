@@ -1,4 +1,4 @@
-"""Writes predictions to the store as a forecast (register=NAME), a record that never changes."""
+"""Writes predictions as a forecast (register=NAME), a record that never changes."""
 
 import logging
 import platform
@@ -73,7 +73,7 @@ def select(connection: duckdb.DuckDBPyConnection, request: PredictKeys, cells: C
 
 
 def forecast_rows(rows: Iterable[Record], fit: Record, n_points: int, points: object) -> list[Record]:
-    """Returns the predictions of a forecast from the averaged answers of a law, with the runs of its row of `fits`."""
+    """Returns the averaged answers of a law, with the runs of its row of `fits`."""
     rests_on = {"n_points": n_points, "run_ids": fit["run_ids"], "points_hash": digest(points)}
     answers = (row for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED))
     return [{name: row.get(name) for name in _SAID} | rests_on for row in answers]
@@ -82,7 +82,7 @@ def forecast_rows(rows: Iterable[Record], fit: Record, n_points: int, points: ob
 def forecast_writer(
     request: PredictKeys, group: Group, of_laws: Iterable[Sequence[Record]]
 ) -> Callable[[Store], object] | None:
-    """Returns a function that writes the predictions as a forecast (`Result.then`); None without `register`."""
+    """Returns a function that writes a forecast (`Result.then`); None without `register`."""
     if request.register is None:
         return None
     return partial(_register, request.register, group, [row for own in of_laws for row in own])

@@ -1,4 +1,4 @@
-"""Rows of predictions and backtests, and the columns, tables and sentences made of them."""
+"""Rows of predictions and backtests, and what is shown of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -35,7 +35,7 @@ def prediction(at: Record, reasons: Iterable[Status], **own: Any) -> Record:
 
 
 def backtest(test: Backtest) -> Record:
-    """Returns the row of one backtest; `held` says whether the interval contains the measured value."""
+    """Returns the row of one backtest."""
     row = {"kind": "backtest", "n_fitted": test.n_fitted, **test.predicted.record()}
     return row | {"measured": test.measured, "error": test.error, "held": test.is_inside}
 
@@ -46,7 +46,7 @@ def values(y: Estimate) -> Record:
 
 
 def tail_probability(n_targets: int, joint: bool) -> float:
-    """Returns the probability outside of each interval; joint intervals hold together with 95 % (Bonferroni)."""
+    """Returns the probability outside of each interval; joint ones hold together with 95 % (Bonferroni)."""
     return (1 - LEVEL) / (n_targets if joint else 1)
 
 
@@ -85,7 +85,7 @@ def fixed_parameter_rows(
 
 
 def backtest_summary(backtests: Iterable[Record]) -> Record:
-    """Returns the mean |error| of backtests, and how many of how many intervals held; None without any."""
+    """Returns the mean |error| of backtests, and how many of how many intervals held."""
     rows = list(backtests)
     held = [row["held"] for row in rows if row["held"] is not None]
     inside = dict(zip(_HELD, (sum(held), len(held)) if held else (None, None), strict=True))
@@ -175,7 +175,7 @@ D: Final = Column("D", "D", amount)
 
 
 def shown(row: Record) -> Record:
-    """Returns a row as tables have it: with the title of its law, and of its statuses the first alone."""
+    """Returns a row as tables have it: with its title, and of its statuses the first."""
     n, of = (row.get(name) for name in _HELD)
     ends = {"y_lo": row.get("lo"), "y_hi": row.get("hi"), "inside": None if of is None else f"{n}/{of}"}
     return row | ends | {"law": title_of(row), "reasons": None}

@@ -93,7 +93,7 @@ def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[S
 
 
 def _over_forms(law: Law, targets: Sequence[float], request: PredictKeys) -> tuple[int | None, list[Record]]:
-    """Returns the number of runs that fail to predict the largest, and rows of the average and of single forms."""
+    """Returns how many runs fail to predict the largest, and rows of the average and of single forms."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = value_combinations(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
     found = None if law.fit.alpha.value is None else _combined(law, len(S), targets, given, request.joint)
@@ -127,7 +127,7 @@ def _over_forms(law: Law, targets: Sequence[float], request: PredictKeys) -> tup
 
 
 def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int | None:
-    """How many runs are smaller than the largest one or two sizes that a status is about; None where none is."""
+    """How many are smaller than the largest one or two sizes that a status is about."""
     n = abs(n_unexpected_tokens(S, [run.training_tokens for run in law.runs]))
     if not n and Status.intervals_missed in reasons:
         n = n_largest_off(S, law.fit.y)
@@ -137,7 +137,7 @@ def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int |
 def _combined(
     law: Law, m: int, targets: Sequence[float], given: Sequence[FixedValues], joint: bool
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
-    """Returns predictions averaged over forms from the m smallest models, their rows, and backtests; None without."""
+    """Returns averaged predictions from the m smallest models, their rows, and backtests."""
     S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
     tokens, p, rows = [run.training_tokens for run in law.runs[:m]], tail_probability(len(targets), joint), []
     found = predict_judged(S, y, targets, law.fit.reasons or (), given, p, tokens)

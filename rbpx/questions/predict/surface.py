@@ -86,7 +86,7 @@ def _least_bic(fits: Sequence[Surface]) -> Surface:
 
 
 def predict_from_surface(connection: duckdb.DuckDBPyConnection, group: Group, request: PredictKeys) -> Result:
-    """Predicts every requested quantity at every requested point; returns a row for each, and for each held-out run."""
+    """Predicts every quantity at every requested point, with a row for each held-out run."""
     quantities = tested_quantities(connection, group, request)
     with naming(group.title):
         laws = [_fitted(group, trained, request) for trained in quantities]
@@ -179,7 +179,7 @@ def _rows(group: Group, of: _Quantity, request: PredictKeys) -> Iterator[Record]
 def _predictions(
     group: Group, of: _Quantity, targets: Sequence[tuple[float, float]], request: PredictKeys
 ) -> Iterator[Record]:
-    """Yields at each point the averaged prediction, then that of each form, with the statuses of both."""
+    """Yields at each point the averaged prediction, then that of each form."""
     sign, U, joint = of.trained.sign, request.unique_tokens, request.joint
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
     alone = {

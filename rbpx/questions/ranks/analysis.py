@@ -135,7 +135,7 @@ def _points(rivals: Sequence[Rival], like: Points, at: int) -> Points | None:
 def _derived(
     rivals: Sequence[Rival], measured: Sequence[Points], k_grid: Sequence[int], group: Group
 ) -> Iterator[tuple[Record, PowerLaw, PowerLaw]]:
-    """Yields the laws that one distribution implies; none where a run has no numbers for it."""
+    """Yields the laws that one distribution implies; none where a run lacks numbers."""
     approximated, name = _approximated([rival.fit for rival in rivals]), rivals[0].fit.distribution
     for of in measured:
         derived = _points(rivals, of, len(k_grid) if of.k is None else k_grid.index(of.k))
@@ -166,7 +166,7 @@ def _level(ratio: PowerLaw) -> Estimate:
 
 
 def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Floats]:
-    """Returns -ln RBP_1 and cross-entropy of each run by the paper's approximation; empty without mu and sigma."""
+    """Returns -ln RBP_1 and cross-entropy of each run by the paper's approximation."""
     pairs = [(fit.params.get("mu"), fit.params.get("sigma")) for fit in fits if fit.distribution == PAPER]
     if not pairs or any(None in pair for pair in pairs):
         return {}

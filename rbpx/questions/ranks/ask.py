@@ -1,4 +1,4 @@
-"""Answers the question ranks: rival distributions, the laws that they imply, and whether one implies all laws."""
+"""Answers the question ranks, by tables and sentences."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -101,7 +101,7 @@ def _held(row: Record) -> Record:
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: RanksKeys) -> Result:
-    """Compares the distributions of the ranks of a group, and tests whether its laws follow from one."""
+    """Compares the distributions of the ranks of a group, and tests closure."""
     ranks = analyse(connection, group, request)
     runs = {run.run_id: {"kind": "distribution", **group.names(), **run.names()} for run in group.runs}
     fitted = [runs[row["run_id"]] | row for row in ranks.rank_fits]

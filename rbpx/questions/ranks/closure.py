@@ -73,12 +73,12 @@ class Sizes:
 
     @property
     def choosing_S(self) -> list[float]:
-        """The sizes that choose a form: below the largest, each predicted from three smaller ones, or two of three."""
+        """The sizes that choose a form, each predicted from three smaller ones, or two of three."""
         smaller_S = np.unique(self.S_N[self.smaller_N])
         return list(smaller_S[min(3, len(smaller_S) - 1) :].tolist())
 
     def ln_y_Y(self, S: float) -> Floats:
-        """Returns ln of each quantity of one size, the mean of its replicates."""
+        """Ln of each quantity of one size, the mean of its replicates."""
         return np.asarray(self.ln_y_NY[self.S_N == S].mean(axis=0))
 
     def ratio(self, above_D: Any, below_D: Any, over: float = 1.0) -> Estimate:
@@ -171,7 +171,7 @@ class _Form:
 
 
 def _measured(evidence: Sequence[Evidence], n_effective: float) -> tuple[Floats, Floats]:
-    """Returns ln of each quantity of each size, [N, Y], and its standard deviation over bootstrap replicates."""
+    """Ln of each quantity of each size, [N, Y], and its sd over bootstrap replicates."""
     wider = 0.0 if n_effective == 1 else math.sqrt(few_documents(n_effective))
     rows, sds = [], []
     for each in evidence:
@@ -271,7 +271,7 @@ def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[in
 
 
 def relative_error(held: Record, by: str) -> float | None:
-    """Returns the relative error of one prediction of a quantity; None where there is no prediction."""
+    """Returns the relative error of one prediction, if there is one."""
     return None if held[by] is None else float(held[by] / held["measured"] - 1)
 
 

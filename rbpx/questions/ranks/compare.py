@@ -29,12 +29,7 @@ _TOKENS: Final = "tokens"
 
 @dataclass(frozen=True, eq=False)
 class DocumentRanks:
-    """The ranks of one run.
-
-    Attributes:
-        rank_R: the ranks that occur, ascending.
-        tokens_DR: number of tokens of each rank in each document.
-    """
+    """The ranks of one run that occur, ascending, and the tokens of each in each document."""
 
     rank_R: Floats
     tokens_DR: csr_array
@@ -76,10 +71,7 @@ class Rival:
 def compare(
     of: DocumentRanks, weights_BD: Floats | None, k_grid: Sequence[int], V: int, n_effective: float
 ) -> dict[str, Rival]:
-    """Fits `lognormal_paper` and every distribution over 1..V to one run, in that order.
-
-    `weights_BD` are None with a single document.
-    """
+    """Fits `lognormal_paper` and every distribution over 1..V to one run; a single document has no weights."""
     rank_R, tokens_DR = of.rank_R, of.tokens_DR
     sample = RankSample(rank_R, of.n_R, V, tuple(k_grid))
     paper, fits = fit_paper(rank_R, sample.n_R), fit_sample(DISTRIBUTIONS, sample)
@@ -116,7 +108,7 @@ def _derives(curve: Floats, k_grid: Sequence[int]) -> Record:
 
 
 def ratio(above_D: Any, below_D: Any, weights_BD: Floats | None, n_effective: float, over: float = 1.0) -> Estimate:
-    """Returns the ratio of two sums over documents, divided by `over`, with its interval over bootstrap replicates."""
+    """Returns the ratio of two sums over documents, divided by `over`."""
     value = float(above_D.sum() / below_D.sum() / over)
     if weights_BD is None:
         return Estimate(value)

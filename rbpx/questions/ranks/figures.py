@@ -70,7 +70,7 @@ def label(row: Record) -> str:
 
 
 def figures(ranks: Ranks) -> Iterator[Figure | Undrawn]:
-    """Draws the measured and derived laws, the distribution of the ranks, and the errors of closure."""
+    """Draws laws, the distribution of the ranks, and the errors of closure."""
     yield _derived(ranks)
     yield _distribution(ranks)
     for draw, (name, title) in zip((_errors, _residuals), _TITLES.items(), strict=True):

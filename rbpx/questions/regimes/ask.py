@@ -39,7 +39,7 @@ _FEW: Final = 8  # k
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: RegimesKeys) -> Result:
-    """Says of the laws that `fit laws=[rbp] k=log` has, or at the k of the request, how far they reach and why."""
+    """Says how far the laws of `fit laws=[rbp] k=log` reach, and why."""
     asked = request.to(Fitting, laws=["rbp"], k=request.typed["k"] or "log", method=request.method[0].value)
     laws = analyse(connection, group, asked)
     both = list(zip(laws.points, laws.laws, strict=True))
@@ -110,7 +110,7 @@ def _word(row: Record) -> str:
 
 
 def _is_told(rows: Sequence[Record]) -> list[bool]:
-    """Which k a terminal shows: powers of ten, and where the law ends; all of a few."""
+    """Powers of ten, and where the law ends; all of a few."""
     holds, ends = ([row["k"] for row in rows if row["stands"] is stands] for stands in (True, False))
     told = {*_TOLD_K, *holds[-1:], *ends[:1], rows[0]["supported_up_to_k"] if rows else None}
     return [len(rows) <= _FEW or row["k"] in told for row in rows]

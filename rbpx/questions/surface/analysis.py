@@ -66,12 +66,12 @@ class SurfaceLaw(NamedTuple):
 
     @property
     def best(self) -> FormFit:
-        """The form with the least AIC; the first one where none has an AIC."""
+        """The form with the least AIC, or the first."""
         return _least_aic(self.forms)
 
     @property
     def optimal(self) -> FormFit | None:
-        """The form with the least AIC among those with an identified optimum; None without one."""
+        """That among those with an identified optimum, if any."""
         usable = [each for each in self.forms if any(at["S"] is not None for at in each.optima)]
         return _least_aic(usable) if usable else None
 
@@ -104,7 +104,7 @@ def C_label(trained: Trained) -> str:
 
 
 def _best_runs(trained: Trained, options: dict[str, Any], request: SurfaceKeys) -> list[Record]:
-    """Finds the best run of each budget that was asked for, averaged over forms, as `decide` does."""
+    """The best run of each budget, averaged over forms, as of `decide`."""
     runs, n_replicates = trained.runs, min(request.resamples, MOST_REPLICATES)
     refuse_routed(trained)
     forms = forms_to_mix(runs, request.pins)

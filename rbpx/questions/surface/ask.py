@@ -1,4 +1,4 @@
-"""Answers the question surface: the constants of each form, and the best model of each budget."""
+"""Answers the question surface, by tables and sentences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ from rbpx.store.store import Record
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: SurfaceKeys) -> Result:
-    """Fits every form to every quantity of a group; returns a row for each, the best of sweeps, and outliers."""
+    """Fits every form to every quantity; a row for each, the best of sweeps, and outliers."""
     laws = analyse(connection, group, request)
     fits = [form.row for law in laws for form in law.forms]
     cells, quantities = [cell for law in laws for cell in law.trained.cells], [law.trained for law in laws]
@@ -98,7 +98,7 @@ def _tables(
 
 
 def _by_exponents(form: FormFit) -> Record:
-    """Returns the row of a form with alpha the exponent of S and beta that of D, whatever names its source uses."""
+    """With alpha the exponent of S and beta that of D, whatever names its source uses."""
     alpha, beta = (form.fit.constants[name] for name in FORMS[form.fit.form].exponents)
     row, scatter = form.row, form.fit.surface and form.fit.surface.scatter
     sd = min(row["sd_D"], row["sd_S"]) if "sd_D" in row else None

@@ -1,4 +1,4 @@
-"""Answers the question trajectory: where runs that are underway end, by their plans and by what finished runs say."""
+"""Answers the question trajectory: where runs that are underway end."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -63,7 +63,7 @@ class Underway(NamedTuple):
 
 
 class GroupTrainings(NamedTuple):
-    """Runs of a group that are underway, with their names, finished ones that teach, and why others have no plan."""
+    """Runs of a group that are underway, finished ones that teach, and why others have no plan."""
 
     underway: list[tuple[str, Training]]
     finished: list[Training]
@@ -116,7 +116,7 @@ def _known(group: Group) -> GroupTrainings:
 
 
 def _name(run: Run) -> str:
-    """The model of an imported run, or its size, with what else tells trainings apart."""
+    """The model or size, with what else tells trainings apart."""
     name = run.label if run.source == MEASURED else run.model or run.label
     seed = [] if run.training_seed is None else [f"seed {run.training_seed}"]
     return ", ".join([name, *seed, *(f"{key.removeprefix('vary_')} {value:g}" for key, value in run.varied.items())])
@@ -163,7 +163,7 @@ def _said(each: Underway) -> str:
 
 
 def figures(group: Group, found: Sequence[Underway]) -> Iterator[Figure]:
-    """Draws the states of each run, its law until now and along its plan, and its end with the interval."""
+    """Draws the states of each run, its law until now and along its plan, and its end."""
     drawable = spread([each for each in found if each.ending.law is not None], MOST_SERIES)
     if not drawable:
         return

@@ -39,7 +39,7 @@ _BLOCK_BYTES: Final = 64 * 2**20  # of replicates at a time
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: UnitsKeys) -> Result:
-    """Expresses each run of a measured group, with the same bootstrap replicates for every size."""
+    """Expresses each run, with the same replicates for every size."""
     weights_BD, rows = group.weights(request), list[Record]()
     for run in group.runs:
         counts = document_ranks(connection, run.run_id, group.ties)
@@ -115,7 +115,7 @@ def _rank_quantiles(
     tokens_DR = csr_array((tokens.astype(np.float64), (doc, column)), (D, len(rank_R)))
 
     def quantiles(weights: npt.NDArray[Any]) -> Floats:
-        """The quantiles, [B, percents]; NaN for a replicate without tokens. Counts are integers, so sums are exact."""
+        """[B, percents]; NaN without tokens. Counts are integers, so sums are exact."""
         reached_BR = np.asarray((tokens_DR.T @ weights.T.astype(np.float64)).T).cumsum(axis=1)
         n_B1 = reached_BR[:, -1:]
         at = [rank_R[np.argmax(100 * reached_BR >= percent * n_B1, axis=1)] for percent in PERCENTS]

@@ -1,4 +1,4 @@
-"""Answers `view`: one document of each text, token by token, under every selected model."""
+"""Answers `view`: one document of each text under the selected models."""
 
 import json
 from collections.abc import Iterator, Sequence

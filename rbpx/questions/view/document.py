@@ -1,4 +1,4 @@
-"""Reads one document of a text, token by token, under some models; selects it if the request names none."""
+"""Reads one document of a text, token by token, which it selects if the request names none."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -69,7 +69,7 @@ def read_document(
     """Reads the requested document, or an informative one, under every model.
 
     Raises:
-        RbpxError: the document does not exist or has no scored token.
+        RbpxError: it does not exist or has no scored token.
     """
     (group, last), runs = members[-1], [run for _, run in members]
     ends = tuple(of(runs, key=attrgetter("non_embedding_params")) for of in (min, max))
