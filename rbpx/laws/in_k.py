@@ -52,8 +52,8 @@ def fit_k_law(
 ) -> PowerLaw:
     """Fits -ln RBP_k = C k^(-alpha) for one model, as `fit_power_law` with k in the place of S.
 
-    The interval is over documents, resampled at all k together; without replicates over "nested counts" as variable as
-    the residuals show. The status is bends where the curvature is significant.
+    The interval is over documents; without replicates over "nested counts" as variable as the residuals show. The
+    status is bends where the curvature is significant.
     """
     replicates = None if y_BK is None else Replicates.of(y_BK, n_effective)
     fit = fit_power_law(k_grid, y_K, replicates, method)
@@ -171,7 +171,6 @@ class FormInK:
     """One form, fitted to all sizes and k.
 
     Attributes:
-        n_parameters: of its mean.
         aic: of the correlated likelihood.
         reach: of the correlation, in ln k.
         backtest_error: root mean square of ln predicted - ln measured over k at the largest size, from the others.
@@ -190,9 +189,7 @@ class JointLaw:
     """The joint law over a range of k.
 
     Attributes:
-        k_grid: all k that were tried.
-        range: the widest range of k over which the law is not rejected.
-        n_ranges: ranges tried.
+        range: the widest range of k over which the law is not rejected, of `n_ranges` tried.
         of_range: the k that the numbers below cover: those of `range`, or all.
         alpha: exponent in S, the mean over k.
         kappa: exponent in k at the mean of ln S.

@@ -56,7 +56,7 @@ class LocalQuadratic:
 
 @dataclass(frozen=True, eq=False)
 class Minima:
-    """Results of the searches; one has converged if a further step would gain next to nothing."""
+    """Results of the searches."""
 
     theta_PB: Floats
     value_B: Floats
@@ -75,8 +75,7 @@ class StoppingRule:
     Attributes:
         step: a free step shorter than this share of each parameter ends it.
         gain: a free step that promises less than this share of the objective ends it.
-        idle: a step that gains less than this share of the objective is idle.
-        most_idle: more idle steps in a row than this end it.
+        idle: a step that gains less than this share of the objective is idle; more than `most_idle` in a row end it.
         most_left: it has converged if no more than this share of the objective is left to gain.
     """
 

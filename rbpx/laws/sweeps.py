@@ -41,7 +41,6 @@ class SweepMinimum:
     """The best of the runs of one cell.
 
     Attributes:
-        y: the quantity at the best setting, with a 95 % interval where the noise is known.
         at: the best value of each fitted knob, with a 95 % interval; for other knobs that of the least run.
         least: index of the least run.
         weight_N: the weight of each run in y; they sum to 1.
@@ -69,7 +68,6 @@ class SweepCell:
     """The runs of one size and token count, and the best of them in one quantity.
 
     Attributes:
-        size: the label of S.
         C: training FLOPs, as stated, else 6 S D.
         y_least: y of the least run as it is.
     """

@@ -42,7 +42,6 @@ class Outcomes:
 
     Attributes:
         N_C: tokens of a sequence.
-        passed_C: sequences that passed, of `trials_C`.
         passed_BC: under bootstrap replicates of the documents (or tasks); None where sequences are independent.
         r_C: mean correlation of two hits of a sequence, where measured.
         n_effective: effective sample size of the documents (or tasks); None where they are not counted.
@@ -64,7 +63,7 @@ class Outcomes:
         return replace(self, **of_cells)  # type: ignore[arg-type]
 
     def record(self) -> dict[str, Any]:
-        """The columns S, N, passed, trials and r, from which the law can be fitted again."""
+        """The columns from which the law can be fitted again."""
         r = None if self.r_C is None else [float(r) if np.isfinite(r) else None for r in self.r_C]
         counts = {"passed": self.passed_C.tolist(), "trials": self.trials_C.tolist(), "r": r}
         return {"S": self.S_C.tolist(), "N": self.N_C.astype(int).tolist()} | counts

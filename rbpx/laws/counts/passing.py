@@ -2,15 +2,15 @@
 
 RBP_k = q(S) = exp(-exp(mu)) with mu = ln C_ref - alpha x, x = ln(S / S_ref). A sequence of N tokens passes with p_N = q
 prod_{i=1}^{N-1} (q + (i - q) r) / (1 + (i - 1) r): beta-binomial hits with correlation r within the sequence. At r = 0,
-p_N = q^N = exp(-C N S^(-alpha)), a complementary log-log regression of failure.
+p_N = q^N, a complementary log-log regression of failure.
 
 Counts of a cell that varies more than independent sequences are divided by the ratio of the variances (Wedderburn,
 Biometrika 61, 1974, 439). Models scatter about the law with variance tau^2 in mu, by moments from the excess variance
 of the sizes' scores: DerSimonian and Laird, Controlled Clinical Trials 7 (1986), 177; Knapp and Hartung, Statistics in
 Medicine 22 (2003), 2693.
 
-Shapes: C cells, each one size and one N; P parameters, ln C_ref, alpha and, where it is fitted, r; B sets of counts, or
-bootstrap replicates; M sizes.
+Shapes: C cells, each one size and one N; P parameters, ln C_ref, alpha and, where it is fitted, r; B sets of counts; M
+sizes.
 """
 
 import math
@@ -37,7 +37,7 @@ class PassCounts:
     Attributes:
         x_C: ln(S / S_ref).
         N_C: tokens of a sequence; 1 where it counts as one token of its own law.
-        trials_BC: all sequences; a cell without any has no effect.
+        trials_BC: a cell without any has no effect.
         r_BC: known correlation of the hits of a sequence; None where it is fitted.
     """
 
@@ -191,8 +191,6 @@ class Scatter:
         spread_PP: covariance for models that scatter with variance 1 in ln(-ln RBP_k).
         variance: tau^2; None where dof is 0.
         ratio: observed squares of the sizes about the law, over those expected from the sequences.
-        dof: number of sizes minus 2.
-        n_effective: None for independent sequences, or where documents are not counted.
     """
 
     sequences_PP: Floats
@@ -225,8 +223,7 @@ def model_scatter(
     """Estimates the noise of the sequences and the variance of the models about the law, by moments.
 
     `at` are slopes at the fitted law; `fisher_PP` is the inverse of Fisher's information, 0 for a parameter at its
-    bound; `replicates` are slopes at the same law with the counts of each replicate, and the covariance of the fits to
-    them.
+    bound; `replicates` are slopes with the counts of each replicate, and the covariance of the fits to them.
     """
     _, size_C = np.unique(x_C, return_inverse=True)
     of_CM = np.eye(size_C.max() + 1)[size_C]

@@ -88,7 +88,7 @@ class Shift:
 
 
 def is_surface(base: Runs, variant: Runs) -> bool:
-    """Whether both vary in size and in tokens, so that surfaces can be compared."""
+    """Whether both vary in size and in tokens."""
     return all(len(runs.S_N) > 0 and not judge_design(runs.S_N, runs.D_N).is_collinear for runs in (base, variant))
 
 
@@ -180,7 +180,7 @@ class _Pair:
         return fit_surface(Runs.of(S_N, D_N, self.both.y_N, groups=self.both.group_N), form, n_replicates=0, **options)
 
     def ways(self, fit: Surface, ln_m: float, slope: float) -> Iterator[LinearisedForm]:
-        """A form with shared constants and with the variant's own, for ln m at the places and its slope.
+        """A form with shared constants and with the variant's own.
 
         Columns: by the constants, by ln m and its slope, then by the difference of the variant's constants.
         """

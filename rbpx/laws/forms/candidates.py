@@ -9,10 +9,8 @@
 Each is fitted with every scatter of the models (`rbpx.laws.forms.scatters`). With E, bend and scatter fixed, two
 parameters are left, and ln y of a new model has Student's t with n - 2 degrees of freedom (with three sizes one more,
 of a prior on the scatter). The weight is prior SSE^(-(n-2)/2) |R|^(-1/2) |J' R^-1 J|^-.25, with R the covariance of the
-scatter and J the derivatives of ln y. Grid, prior weights and the exponent .25 were chosen by coverage and width
+scatter and J the derivatives of ln y. Grid, priors and the exponent were chosen by coverage and width
 (docs/explanation/uncertainty.md).
-
-Fixed parameters (`rbpx.laws.priors`) set E in all forms, or hold alpha or C in forms without bends.
 
 Shapes: B series, N sizes, T others, R scatters, F forms (with their E or bend), H held numbers.
 """
@@ -72,7 +70,6 @@ class FormGrid:
     """The forms and the scatters at N models; a component is one of each, the scatter first.
 
     Attributes:
-        x_N: ln S.
         offset_F: E over the smallest y; NaN where it is fitted to each series.
         place: maps ln S, [T], to ln S with the bend of each form, [T, F], centred at the models.
         held_FH2: held combinations of the two parameters.
@@ -99,7 +96,7 @@ class FormGrid:
 
     @cached_property
     def whiten_RNN(self) -> Floats:
-        """Whitens rows of values at the models, [B, R or 1, any, N], by each scatter."""
+        """Whitens rows of values at the models by each scatter."""
         return np.array([scatter.whiten_NN for scatter in self.scatters])
 
     @property
@@ -131,10 +128,7 @@ def form_grid(
     given: tuple[tuple[tuple[str, float], ...], ...] = (),
     departs: tuple[tuple[Departure, float], ...] = (),
 ) -> FormGrid:
-    """The components at three or more increasing sizes.
-
-    `given` has the same parameters in each set; `departs` are prior weights.
-    """
+    """The components at three or more increasing sizes; `given` has the same parameters in each set."""
     x_N = np.array(ln_S)
     bends = np.quantile(x_N, _BENDS).tolist() if len(x_N) >= _MIN_SIZES_TO_BEND else []
     slowly = _SLOWLY * (ln_S[-1] - ln_S[0])

@@ -3,13 +3,11 @@
 Each form is linearised about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
 constants. A form may bend (the exponent of an axis changes at one place or with another axis) or drift (each exponent
 changes steadily along its own axis and the others). Misfit is a Gaussian process in the logarithms of the axes, plus
-scatter, part of which the checkpoints of a run share. All of this and the scale are averaged with weights prior *
-evidence^.85: small misfit common to all forms would otherwise separate them too confidently (P. Gruenwald and T. van
-Ommen, Bayesian Analysis 12, 2017). Points far from the best form get a larger scatter. The constants were chosen on
-simulated data (docs/explanation/surfaces.md).
+scatter, part of which the checkpoints of a run share. Weights are prior * evidence^.85: small misfit common to all
+forms would otherwise separate them too confidently (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017). Points
+far from the best form get a larger scatter. The constants were chosen on simulated data (docs/explanation/surfaces.md).
 
-Shapes: N points, T targets, A axes, P constants, K columns of all forms side by side, V scales, G components, R runs of
-n points each.
+Shapes: N points, T targets, A axes, P constants, V scales, G components, R runs of n points each.
 """
 
 import math
@@ -135,10 +133,10 @@ def draw_linearised(
 def without_each(
     forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> Floats:
-    """The move of the mean of ln y at each target without run r, [R, T].
+    """The move of the mean of ln y at each target without run r, [R, T]; forms stay linearised, with their scatter.
 
-    Forms stay linearised, with their scatter. With K the inverse covariance of the points, the error of a run predicted
-    by the others is e_r from K_rr e_r = (K y)_r; it moves the targets by -W_r e_r, W being their weights on the points.
+    With K the inverse covariance of the points, the error of a run predicted by the others is e_r from K_rr e_r = (K
+    y)_r; it moves the targets by -W_r e_r, W being their weights on the points.
     """
     runs, means, moves, ln_weights, ln_without = _by_count(run_N), [], [], [], []
     for each in _components(forms, x_NA, x_TA, ln_y_N, run_N):
@@ -288,7 +286,7 @@ def _scatters(
 
 
 def _posterior(of: _Component) -> tuple[Floats, Floats, Floats]:
-    """Centre and standard deviation of the targets, [T, V], and ln of prior and tempered evidence, [V]."""
+    """Centre and standard deviation of the targets, [T, V], and ln of prior times tempered evidence, [V]."""
     scale_V, theta_PV, known_PV, toward_TP, _ = of.coefficients
     pull_PV = theta_PV * known_PV * scale_V**2
     square_V = (of.left_N @ of.left_N - (pull_PV * theta_PV).sum(axis=0)) / scale_V**2

@@ -1,7 +1,5 @@
 """Estimates with 95 % intervals: quantiles, sums of independent sources of noise, and the cluster bootstrap.
 
-docs/explanation/uncertainty.md says which recipe is used where.
-
 Shapes: D documents, B bootstrap replicates, N sizes, P parameters fitted to each replicate, K combinations of ln y.
 """
 
@@ -33,7 +31,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """Both ends, or None."""
+        """Both, or None."""
         return None if self.lo is None or self.hi is None else (self.lo, self.hi)
 
     def holds(self, value: float) -> bool | None:
@@ -108,8 +106,8 @@ _FEW: Final = 5  # documents with hits, or with misses
 def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) -> Estimate:
     """The interval of a share of tokens, from that of replicates or influences, within [0, 1].
 
-    Where few documents have the hits, or the misses (below 5 and below half of all, in effect), replicates vary too
-    little, and the interval is Clopper and Pearson's with the effective number of all.
+    Where few documents have the hits, or the misses, replicates vary too little, and the interval is Clopper and
+    Pearson's with the effective number of all.
     """
     if found.ends is None:
         return found
@@ -139,9 +137,8 @@ _LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 a
 
 
 def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
-    """The quantile of an interval over documents: Student's t of n - 1, or normal where they are not counted.
-
-    Also normal for a single document; the caller then gives no interval.
+    """The quantile of an interval over documents: Student's t of n - 1, or normal for one, or where they are not
+    counted.
     """
     if n_effective is None or n_effective <= 1:
         return -float(ndtri(p / 2))
@@ -149,7 +146,7 @@ def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
 
 
 def few_documents(n_effective: float | None) -> float:
-    """N / (n - 1), the factor on the variance over document replicates; 1 where `document_t` is normal."""
+    """The factor n / (n - 1) on the variance over document replicates; 1 where `document_t` is normal."""
     return 1.0 if n_effective is None or n_effective <= 1 else n_effective / (n_effective - 1)
 
 
@@ -200,7 +197,7 @@ def from_stderr(value: float | None, stderr: float | None, dof: float | None = N
 def from_influence(value: float, influence_D: NDArray[Any], n_effective: float) -> Estimate:
     """An estimate from the influence of each document, by the delta method; without ends for one document.
 
-    Influences sum to 0. The variance is n / (n - 1) times the sum of squared influences, n the `effective_number`.
+    The variance is n / (n - 1) times the sum of squared influences, n the `effective_number`.
     """
     if n_effective <= 1:
         return Estimate(value)
@@ -247,8 +244,6 @@ class Recipe(StrEnum):
 def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[np.int64]:
     """How often each of D documents is drawn in each of B replicates, [B, D]; each row sums to D.
 
-    Any sum over tokens under all replicates is `weights @ counts`, counts being [D, columns].
-
     Raises:
         ValueError: if either number is below 1.
     """
@@ -263,9 +258,9 @@ def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[
 def estimate(value: float, replicate_B: Floats, n_effective: float | None, recipe: Recipe = Recipe.normal) -> Estimate:
     """A number with its 95 % interval over documents, from the number of each replicate.
 
-    Replicates that are not finite are left out. `n_effective` is None where documents are not counted, or the
-    replicates are draws that spread as much as the number does. Without an interval, and uncorrected, for one document
-    or fewer than 20 usable replicates; all None if the number is not finite.
+    `n_effective` is None where documents are not counted, or the replicates are draws that spread as much as the number
+    does. Without an interval, and uncorrected, for one document or fewer than 20 finite replicates; all None if the
+    number is not finite.
 
     Source:
         `expanded`: T. C. Hesterberg, arXiv 1411.5279.
@@ -303,8 +298,6 @@ def moments(theta_P: Floats, theta_BP: Floats) -> Moments | None:
 class Replicates:
     """A positive quantity at N sizes under bootstrap replicates of the same documents for every size.
 
-    Laws that are linear in ln y need only the mean and covariance of ln y.
-
     Attributes:
         ln_y_BN: of the replicates that are positive and finite at every size, spread about their mean by sqrt(D / (D -
             1)).
@@ -320,7 +313,7 @@ class Replicates:
 
     @classmethod
     def of(cls, y: ArrayLike, n_effective: float | None = None) -> "Replicates":
-        """Takes values [B, N]; replicates with one that is not positive and finite are left out."""
+        """Takes values [B, N]."""
         y_BN = np.asarray(y, dtype=np.float64)
         ln_y_BN = np.log(y_BN[np.all((y_BN > 0) & np.isfinite(y_BN), axis=1)])
         n = len(ln_y_BN) or math.nan  # NaN without replicates

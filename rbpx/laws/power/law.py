@@ -280,19 +280,17 @@ def fit_power_law(
     """Fits y = C * S^(-alpha) by least squares of ln y on ln S, or by another method (`EQUATIONS`).
 
     The fit uses ln y = ln_C_ref - alpha * ln(S / S_ref), S_ref the geometric mean of the sizes, where both parameters
-    are uncorrelated. E and the ends of its interval lie above no y.
+    are uncorrelated. E and the ends of its interval lie above no y. Without numbers the status says why.
 
     `y_replicates` are y under bootstrap replicates of the same documents for every size, [B, N], or `Replicates` of
     |y|. `signed` is for y that may be negative at every size; the law then describes |y|. Fixed parameters are for
-    `ols` and `offset`; weights, by which a run scatters 1 / sqrt(weight) times as much, for `ols` alone. Without
-    numbers the status says why.
+    `ols` and `offset`; weights, by which a run scatters 1 / sqrt(weight) times as much, for `ols` alone.
 
     Raises:
         ValueError: shapes disagree, or sizes are not positive.
 
     Source:
-        RBP paper (arXiv 2510.20387), eq. 5; table 2 gives slope = -alpha and R2 of `ols`. Signed terms of
-        cross-entropy: arXiv 2510.04067.
+        RBP paper (arXiv 2510.20387), eq. 5 and table 2. Signed terms of cross-entropy: arXiv 2510.04067.
     """
     S_N, signed_N = np.asarray(S, np.float64), np.asarray(y, np.float64)
     sign, method = -1 if signed and len(signed_N) and signed_N[0] < 0 else 1, Method(method)

@@ -142,7 +142,7 @@ def regression_of(
 
 
 def regress(x_N: Floats, ln_y_N: Floats, method: Method, weight_N: Floats | None = None) -> Regression:
-    """Fits ln y = ln(E + exp(ln_C_ref - alpha x)), with E = 0 unless the method is `offset`, at x = ln(S / S_ref)."""
+    """Fits ln y = ln(E + exp(ln_C_ref - alpha x)), with E = 0 unless the method is `offset`."""
     if weight_N is not None:
         weighted = regression_at(x_N, ln_y_N, lines(x_N, ln_y_N[None], weight_N)[0], weight_N)
         return replace(weighted, weighs_variances=True)
@@ -287,10 +287,7 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> Floats:
 
 
 def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> tuple[Floats, Floats]:
-    """Fits the law with an offset at each of G fixed exponents: parameters [G, P], and the sum of squares [G].
-
-    NaN where the search did not converge.
-    """
+    """The law with an offset at each of G fixed exponents, [G, P], and its sum of squares; NaN where a search failed."""
     # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. Smaller exponents start at E = 0, those
     # of the other sign at a vanishing power law.
     C = float(np.exp(theta_P[0]))
@@ -325,7 +322,7 @@ def _huber_lines(x_N: Floats, ln_y_BN: Floats, start_P: Floats, scale: float) ->
 def search_offsets(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, holds_alpha: bool = False) -> Floats:
     """Fits a law with an offset E >= 0 to each set of points: [B, P], NaN where the search did not converge.
 
-    x is ln(S / S_ref), with S_ref in the middle of the sizes; `holds_alpha` keeps the exponents of the starts.
+    `holds_alpha` keeps the exponents of the starts.
     """
     mean_B = ln_y_BN.mean(axis=1)
     most_q_B = np.full(len(mean_B), 1 / _SMALLEST_SHARE)

@@ -71,8 +71,8 @@ class Uncertainty:
     ) -> tuple[float, float]:
         """The interval at level 1 - p over documents and models of a function of the parameters.
 
-        It is value - bias +- `half_width`, extended to the value if needed: a plug-in quantity such as an entropy is
-        biased once in the data and about as much again in each replicate. `new_model` adds the scatter of one model.
+        It is value - bias +- `half_width`, extended to the value: a plug-in quantity such as an entropy is biased once
+        in the data and about as much again in each replicate. `new_model` adds the scatter of one model.
         """
         return extended_to(
             value, around(value - float(gradient_P @ self.bias_P), self.half_width(gradient_P, new_model, p))
@@ -145,9 +145,9 @@ def _of_repeated_sizes(
 ) -> tuple[float, float, float]:
     """Scatter, the part of it that documents explain, and its degrees of freedom, for alpha, where sizes repeat.
 
-    With K the indicator of points of one size, r the residuals and l the influence of each point on alpha, the variance
-    omega^2 l'l + tau^2 l'K l is estimated by the combination a r'r + b r'K r of that mean, with Satterthwaite's degrees
-    of freedom at the estimated variances.
+    Models of one size share an effect. With K the indicator of points of one size, r the residuals and l the influence
+    of each point on alpha, the variance omega^2 l'l + tau^2 l'K l is estimated by the combination a r'r + b r'K r of
+    that mean, with Satterthwaite's degrees of freedom.
 
     Source:
         F. E. Satterthwaite, Biometrics Bulletin 2 (1946) 110; S. R. Searle, G. Casella, C. E. McCulloch, Variance
@@ -184,7 +184,6 @@ def _of_repeated_sizes(
 def _text(
     regression: Regression, x_N: Floats, replicates: Replicates | None
 ) -> tuple[Moments | None, Replicates | None]:
-    """Bias and covariance of the parameters over replicates, and the replicates whose fit converges."""
     if replicates is None:
         return None, None
     if regression.is_linear:  # in closed form, without fitting the replicates
@@ -310,11 +309,7 @@ def p_of_zero(value: float, gradient_P: Floats, about: Uncertainty) -> float:
 
 
 def holm(p_T: Sequence[float]) -> list[float]:
-    """Adjusts p values of several tests, dependent or not: any false rejection has a probability of at most 0.05.
-
-    Source:
-        Holm (1979), Scandinavian Journal of Statistics 6.
-    """
+    """Adjusts p values of several tests for any false rejection (Holm, Scandinavian Journal of Statistics 6, 1979)."""
     order = np.argsort(p_T, kind="stable")
     factors_T = len(p_T) - np.arange(len(p_T))
     adjusted_T = np.minimum(np.maximum.accumulate(np.asarray(p_T, float)[order] * factors_T), 1.0)

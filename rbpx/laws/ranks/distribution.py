@@ -175,7 +175,7 @@ class RankCurve:
     Attributes:
         slopes: d curve / d theta, [P, K + 1].
         influence: change of theta with one more token of each rank, [R, P].
-        ln_share: ln p_x of the ranks that occur, [R].
+        ln_share: ln p_x of the ranks that occur.
     """
 
     curve: Floats
@@ -188,7 +188,7 @@ def rank_curve(fit: RankFit, sample: RankSample) -> RankCurve:
     """Derives the curve of a distribution fitted to a sample, its slopes, and the influence of each rank on theta.
 
     Under resampled counts theta is theta + n_resampled @ influence, influence_r = J^(-1) d ln p_r / d theta, J = -sum_x
-    n_x d^2 ln p_x / d theta^2 at the maximum. A parameter at an edge stays there. RBP is 1 from k = V on.
+    n_x d^2 ln p_x / d theta^2 at the maximum. A parameter at an edge stays there.
 
     Source:
         One-step estimator (Le Cam); van der Vaart, Asymptotic Statistics, section 5.7.

@@ -33,10 +33,9 @@ class RankFit:
     """A fitted distribution of ranks; None where a number is unknown.
 
     params has the parameters by name, n_tokens, V for fits over 1..V and, where a parameter is at the edge of its
-    family, its free maximum as ..._unconstrained. A lognormal has mu, sigma (None in the power-law limit), beta = 1 -
-    mu / sigma^2 and gamma = 1 / (2 sigma^2). loglik (nats), aic and bic are of the ranks that the fit covers: 2 and up,
-    given R >= 2, for lognormal_paper; 1..V for all others. distance is Kolmogorov's, over those ranks. theta are the
-    parameters as the search sees them.
+    family, its free maximum as ..._unconstrained. loglik (nats), aic, bic and Kolmogorov's distance are of the ranks
+    that the fit covers: 2 and up, given R >= 2, for lognormal_paper; 1..V for all others. theta are the parameters as
+    the search sees them.
     """
 
     distribution: str
@@ -120,7 +119,7 @@ class Family(ABC):
 
 @dataclass(frozen=True)
 class Exponential(Family):
-    """Families that are linear in theta: ln w_x = theta . T_x; at the maximum, fitted and observed means of T agree.
+    """Families that are linear in theta: ln w_x = theta . T_x.
 
     Attributes:
         names: "beta", "gamma" and "rate" are the negative coefficients of ln x, ln^2 x and x, "odds" is an addition to

@@ -125,8 +125,6 @@ def fit_paper(rank: ArrayLike, n_tokens: ArrayLike) -> RankFit:
 
 
 def _maximum(rank_R: Floats, n_R: Floats) -> tuple[Floats, bool, Status]:
-    """The most likely (beta, gamma) of counts from rank 2 up, whether the search converged, and the status."""
-
     def objective(theta: Floats) -> tuple[float, Floats, Floats]:
         ln_p_R, score_R2, hessian_R22 = _per_rank(rank_R, theta)
         return float(n_R @ ln_p_R), n_R @ score_R2, np.tensordot(n_R, hessian_R22, 1)
@@ -182,7 +180,7 @@ def _per_rank(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _cells(rank_R: Floats, theta: Floats) -> tuple[Floats, Floats]:
-    """Quadrature points t of each rank's cell, from ln(x - 1/2) to ln(x + 1/2), and the logarithms of their weights."""
+    """Quadrature points t of each rank's cell, and the logarithms of their weights."""
     lo_R1 = np.log(rank_R - 0.5)[:, None]
     half_R1 = np.log1p(1.0 / (rank_R - 0.5))[:, None] / 2
     t_RQ = lo_R1 + half_R1 * (1.0 + _NODES[0])

@@ -36,7 +36,6 @@ class Ending(Doubted):
         y: the loss at the end; unknown where the rate rises, or it is too early.
         rests_on: same_plan, same_size, other_size or itself.
         taught: the finished runs that it rests on.
-        law: of the run; None where it is too early.
         drop: the end by the drop of the finished run of its size with the nearest plan.
         to_come: what progress and what annealing still take off the loss, nats.
         left_at: the step at which the run left its law.

@@ -117,7 +117,7 @@ def _law(along_N: Floats, y_N: Floats, at: float, axis: str, away: float, near: 
 
 @dataclass(frozen=True, eq=False)
 class BudgetTest:
-    """A backtest in compute: runs near one budget, predicted from those with a `gap` (3 or 9) times smaller one."""
+    """Runs near one budget, predicted from those with a `gap` (3 or 9) times smaller one."""
 
     gap: float
     fitted_N: NDArray[np.bool_]
@@ -175,8 +175,8 @@ def predict_averaged(
     """Predicts a new run at each point (S, D) by model averaging, for the same documents.
 
     At least one form is fitted, without replicates of the documents. Backtests with the nearest gap widen the
-    intervals, of level 1 - p. U are the unique tokens (None: all). The status is beyond more than 10 times outside the
-    runs in S, D or epochs, or 30 times above their compute.
+    intervals. U are the unique tokens (None: all). It is beyond more than 10 times outside the runs in S, D or epochs,
+    or 30 times above their compute.
     """
     runs, missed = fits[0].runs, list[Status]()
     if too_few_hold(test.is_inside for of in widened_tests(budgets) for test in of.held_out):
@@ -248,7 +248,7 @@ def most_influential(
 ) -> list[Influence | None]:
     """For each prediction, the run in `Runs.group_N` whose omission moves it most, and the relative move.
 
-    Each form stays linearised at its optimum. None where runs are collinear, or no form was fitted.
+    None where runs are collinear, or no form was fitted.
     """
     S, D = np.array(points, np.float64).T
     design = fits[0].design
@@ -270,10 +270,7 @@ def _factor(budgets: Sequence[BudgetTest], gap: float) -> float:
 
 
 def draw_averaged(fits: Sequence[Surface], there: Runs, n: int, seed: int = 0) -> tuple[Floats, Floats]:
-    """Joint draws of ln y of the surface, [n, T], and of the scatter of a run about it, [n].
-
-    At least one of the fits, of the same runs, has a surface.
-    """
+    """Joint draws of ln y of the surface, [n, T], and of the scatter of a run about it, [n]; one fit has a surface."""
     return draw_linearised(*_linearised_forms(fits, there), n, seed)
 
 

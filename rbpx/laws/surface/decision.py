@@ -46,8 +46,7 @@ class BestRun:
         y: of a new run of this size; None where its loss is prescribed.
         half: relative increase of y with half the size and twice the tokens; fivefold with a fifth and five times.
         saved: share of all FLOPs saved, beside serving the best training run.
-        beyond: extrapolation factor of its training FLOPs.
-        ratio_beyond: of D / S.
+        beyond: extrapolation factor of its training FLOPs; `ratio_beyond` of D / S.
     """
 
     C: float
@@ -67,8 +66,7 @@ def best_run(
     """Finds the best run that costs a budget for training and serving T tokens, 6 S D + 2 S T = C.
 
     At least one of the fits has a surface. `budgets` widen the interval of y. There are no numbers where the best size
-    is not within a factor of 100 of those of the runs, or size and tokens vary together; runs of one budget have a best
-    size of that one, for training alone.
+    is not within a factor of 100 of those of the runs, or size and tokens vary together.
     """
     runs = fits[0].runs
     if not fits[0].finds_best(C) or (T and fits[0].only_budget):

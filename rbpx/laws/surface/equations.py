@@ -118,7 +118,7 @@ class Chinchilla:
         return np.asarray(bend_BPP)
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """The best constants for each pair of a grid of exponents."""
+        """The best constants for each pair of exponents."""
         alpha_B, beta_B = (each.ravel() for each in np.meshgrid(_EXPONENTS, _EXPONENTS))
         falling = [np.exp(-alpha_B[:, None] * x.s_N), np.exp(-beta_B[:, None] * x.d_N)]
         terms_BTN = np.stack([*falling, np.ones_like(falling[0])], axis=1)
@@ -130,7 +130,7 @@ class Chinchilla:
         return np.append(scales, np.full(len(theta_P) - 3, _OF_EXPONENT))
 
     def constants(self, x: Coordinates, theta_BP: Floats) -> dict[str, Floats]:
-        """A, B and E have the unit of y at S = 1 and D = 1."""
+        """In the unit of y at S = 1 and D = 1."""
         A_B, B_B, E_B, alpha_B, beta_B = theta_BP.T
         with np.errstate(over="ignore", invalid="ignore"):
             A_B, B_B = A_B * np.exp(alpha_B * x.ln_S_ref), B_B * np.exp(beta_B * x.ln_D_ref)
@@ -189,7 +189,7 @@ class Kaplan:
         return ln_y_BN, J_BPN
 
     def starts(self, x: Coordinates, ln_y_N: Floats) -> Floats:
-        """The best constants for each pair of a grid of exponents: y^(1 / alpha_D) is linear in two terms."""
+        """The best constants for each pair of exponents: y^(1 / alpha_D) is linear in two terms."""
         starts = []
         for alpha_D in _ALPHAS_D:
             root_N = np.exp(ln_y_N / alpha_D)

@@ -42,7 +42,6 @@ class RunPlan:
         name: "per_flop", each run narrowing most per FLOP, or "budget", the best use of all FLOPs.
         runs: of each S, D, C; `sd_before` and `sd_after`, of the target after all earlier runs; `narrowed`, their
             relative decrease; `per_flop`, the decrease of the variance over C.
-        sd: of the target after all runs.
         next_narrows: relative decrease by one more run; None where no FLOPs are left for one.
     """
 

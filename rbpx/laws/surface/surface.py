@@ -41,7 +41,7 @@ class SurfaceParameters:
 
     @property
     def theta_RP(self) -> Floats:
-        """The constants, then those of each replicate."""
+        """Of the fit and of each replicate."""
         return np.vstack([self.theta_P, self.theta_BP])
 
     def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> Floats:
@@ -51,7 +51,7 @@ class SurfaceParameters:
             return self.form.evaluate(x, self.theta_RP)[0] + math.log(self.form.y_ref)
 
     def constants(self) -> dict[str, Floats]:
-        """Each constant of the fit and of the replicates, [R]."""
+        """Each constant of the fit and of the replicates."""
         return self.form.constants(self.x, self.theta_RP)
 
     def estimate(self, number_R: Floats, of_run: float = 0.0, p: float = 1 - LEVEL) -> Estimate:
@@ -93,7 +93,7 @@ _PLACES: Final = 301
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best run of C training FLOPs; None where there is no optimum, or none was found."""
+    """The best run of C training FLOPs; None where there is none, or none was found."""
 
     C: float
     S: Estimate
