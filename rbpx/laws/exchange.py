@@ -23,9 +23,8 @@ class Exchange:
     """What a tenfold k is worth in size, at one model.
 
     Attributes:
-        rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1.
+        rate: -d ln S / d ln k at constant RBP, alpha_k / alpha_S at k = 1, or from 1 to 10 where the law in k bends.
         factor: how many times larger a model scores at k = 1 what this one scores at k = 10, with its 95 % interval.
-        is_local: whether the law in k bends; the rate is then that from k = 1 to 10.
     """
 
     rate: float

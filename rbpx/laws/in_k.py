@@ -1,12 +1,12 @@
 """Fits laws of RBP_k in k: for one model, and jointly for all sizes, -ln RBP_k = C k^-kappa S^-alpha.
 
 The hits at k are among those at every larger k, so the values of one model are correlated. The line is least squares,
-as in the paper (arXiv 2510.20387, appendix B, table 1); its error comes from documents resampled at all k at once or,
-without documents, from the covariance of nested counts, scaled by the residuals.
+as in the paper (arXiv 2510.20387, appendix B, table 1); its error comes from documents resampled at all k at once or
+from the covariance of nested counts, scaled by the residuals.
 
 The joint law holds where the exponent in k does not change with S and the mean bend in ln k is 0, with the size as the
-unit. Its rivals are compared by a likelihood whose residuals are independent between sizes and, within a size,
-correlated as exp(-|ln k - ln l| / reach). Document errors common to all sizes may make one law look like `levels`.
+unit. Its rivals are compared by a likelihood whose residuals are correlated within a size as exp(-|ln k - ln l| /
+reach).
 
 Shapes: N sizes, K values of k, P parameters, B bootstrap replicates of the documents.
 """

@@ -1,7 +1,7 @@
 """Turns fixed parameters and normal priors of a law into values at which the law is fitted with them held.
 
-A prior becomes seven values, each weighted by its density times the likelihood of the points. They cover the overlap of
-prior and likelihood, so that a wide prior is not sampled coarsely.
+A prior becomes seven values that cover the overlap of prior and likelihood, so that a wide prior is not sampled
+coarsely.
 """
 
 import math

@@ -1,11 +1,11 @@
 """Learns the chance that a token is a hit from outcomes of whole sequences, by logistic regression on token features.
 
 eta = P(hit | features) = 1 / (1 + exp(-x theta)). A sequence passes if all its tokens are hits, so that P(hit | pass) =
-1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as label weights the risk of any loss is unbiased;
-the model that is best under its own weights is the maximum likelihood of the outcomes.
+1 and P(hit | fail) = (eta - prod eta) / (1 - prod eta). With these as label weights the risk of any loss is unbiased,
+and the model that is best under its own weights is the maximum likelihood of the outcomes.
 
-Source: Wei et al., arXiv 2306.11343; the likelihood: Zhang et al., arXiv 2004.06316; the AUC of clustered data:
-Obuchowski, Biometrics 53 (1997), 567.
+Source: Wei et al., arXiv 2306.11343; Zhang et al., arXiv 2004.06316; the AUC of clustered data: Obuchowski, Biometrics
+53 (1997), 567.
 
 Shapes: Q sequences, N tokens of each, F features; q, the sequences of one block; T tokens, D documents.
 """

@@ -1,7 +1,7 @@
 """Estimates how many times more x a baseline needs than a variant for the same loss, with y = E + C x^-alpha for both.
 
 The multiplier at a loss y is x_b(y) / x_v(y), with x compute, size or tokens; above 1 the variant pays. A free E for
-each favours the side with the lower one, so the result with a shared E is shown too.
+each favours the side with the lower one.
 
 Shapes: M points of both, P parameters, B bootstrap replicates of the documents.
 """

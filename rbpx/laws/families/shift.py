@@ -1,11 +1,9 @@
 """Estimates a variant's multiplier over a loss surface: a baseline with m times as much of an axis equals the variant.
 
 y_base(S, D) = f(S, D), y_variant(S, D) = f(m^a S, m^b D), with (a, b) = (1, 0) along S, (0, 1) along D, and (1/2, 1/2)
-along C, which is m times the compute at the same tokens per parameter. A multiplier may change with scale: ln m = ln
-m_0 + slope (ln C - ln C_0), C = 6 S D of the variant.
-
-Forms of f are averaged, with bends and misfit that both sides share (`rbpx.laws.forms.linearised`), and so is whether
-they share the constants of f.
+along C, which is m times the compute at the same tokens per parameter. ln m = ln m_0 + slope (ln C - ln C_0), C = 6 S D
+of the variant. Forms of f are averaged (`rbpx.laws.forms.linearised`), and so is whether both sides share their
+constants.
 
 Shapes: N points of both sides, B bootstrap replicates of the documents, T places, P columns.
 """

@@ -1,11 +1,10 @@
 """Averages forms in several axes, linearised about their optima, with a smooth misfit.
 
 Each form is linearised about its robust optimum, ln y = f + J (theta - theta_0), with a wide normal prior on its
-constants. A form may bend (the exponent of an axis changes at one place or with another axis) or drift (each exponent
-changes steadily along its own axis and the others). Misfit is a Gaussian process in the logarithms of the axes, plus
-scatter, part of which the checkpoints of a run share. Weights are prior * evidence^.85: small misfit common to all
-forms would otherwise separate them too confidently (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017). Points
-far from the best form get a larger scatter. The constants were chosen on simulated data (docs/explanation/surfaces.md).
+constants; it may bend or drift. Misfit is a Gaussian process in the logarithms of the axes, plus scatter, part of which
+the checkpoints of a run share. Weights are prior * evidence^.85: small misfit common to all forms would otherwise
+separate them too confidently (P. Gruenwald and T. van Ommen, Bayesian Analysis 12, 2017). docs/explanation/surfaces.md
+says how the constants were chosen.
 
 Shapes: N points, T targets, A axes, P constants, V scales, G components, R runs of n points each.
 """

@@ -137,9 +137,7 @@ _LEAST_DOF: Final = 0.5  # where one document has most of the tokens; t is 165 a
 
 
 def document_t(n_effective: float | None, p: float = 1 - LEVEL) -> float:
-    """The quantile of an interval over documents: Student's t of n - 1, or normal for one, or where they are not
-    counted.
-    """
+    """The quantile of an interval over documents: Student's t of n - 1, or normal for one or an unknown number."""
     if n_effective is None or n_effective <= 1:
         return -float(ndtri(p / 2))
     return student_t(max(n_effective - 1, _LEAST_DOF), p)

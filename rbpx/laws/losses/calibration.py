@@ -1,7 +1,7 @@
 """Predicts y from a measured x, by a regression of y on x averaged over forms, y = E_y + K (x - E_x)^kappa, E on grids.
 
-It holds for a new x with errors like the others', so their size is not needed. Forms are averaged as in
-`rbpx.laws.forms.candidates`. A model of a new family deviates by as much as the families do.
+It holds for a new x with errors like the others', so their size is not needed. A model of a new family deviates by as
+much as the families do.
 
 Shapes: N models, T new ones, R scatters, F forms, or families.
 """

@@ -287,7 +287,7 @@ def _offset_starts(x_N: Floats, ln_y_N: Floats) -> Floats:
 
 
 def profile_offset(x_N: Floats, ln_y_N: Floats, theta_P: Floats, alpha_G: Floats) -> tuple[Floats, Floats]:
-    """The law with an offset at each of G fixed exponents, [G, P], and its sum of squares; NaN where a search failed."""
+    """The law with an offset at each of G fixed exponents, [G, P], and its sum of squares; NaN where that failed."""
     # The slope at x = 0, alpha / (1 + E / C), hardly changes along the valley. Smaller exponents start at E = 0, those
     # of the other sign at a vanishing power law.
     C = float(np.exp(theta_P[0]))

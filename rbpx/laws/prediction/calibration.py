@@ -1,7 +1,7 @@
 """Widens the intervals of predictions by the errors of backtests, for any number of axes; never narrows them.
 
-Backtests are few and dependent, so their squared errors are averaged with those of calibrated intervals; those from a
-small part of the points count less. The constants were chosen on simulated data.
+Backtests are few and dependent, so their squared errors are averaged with those of calibrated intervals. The constants
+were chosen on simulated data.
 """
 
 import math

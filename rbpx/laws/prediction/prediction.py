@@ -1,9 +1,8 @@
 """Predicts a law at other sizes by model averaging, finds sizes that reach a level, and scores forecasts.
 
-Each form of `rbpx.laws.forms.candidates` counts by how well it fits. All is in ln y, where intervals are nearly
-symmetric.
+All is in ln y, where intervals are nearly symmetric.
 
-Shapes: B series, N sizes, T other sizes, L levels, G components (a form with its E or bend, and a correlation).
+Shapes: B series, N sizes, T other sizes, L levels, G components (a form with its E or bend, and a scatter).
 """
 
 import math

@@ -1,7 +1,7 @@
 """Decides which statuses hold for a law or a prediction, from tests and backtests, and whether it needs an offset.
 
-docs/explanation/uncertainty.md lists when each status holds. Of true laws one in twenty has any of no_trend, bends,
-intervals_missed, one_run and uneven_scatter, for any number of sizes. Backtests keep models of one size together.
+docs/explanation/uncertainty.md lists them. Of true laws one in twenty has any of no_trend, bends, intervals_missed,
+one_run and uneven_scatter, for any number of sizes.
 
 Shapes: N models, in increasing order of size; G different sizes.
 """

@@ -83,8 +83,8 @@ def scatter_half_width(ln_ratio_N: Floats, S: Floats, S_new: float) -> tuple[flo
     """Estimates the scatter of models about the derived law, for the interval of a new model.
 
     ln of measured over derived, at 3 sizes or more, is fitted by a line in ln S, which takes a bias or drift of the
-    form. Returns the standard deviation of a model about the line, its degrees of freedom, and the variance of the new
-    model's prediction over its square.
+    form. Returns the scatter about it, its degrees of freedom, and the variance of the new model's prediction over its
+    square.
     """
     X_N2 = _design(np.log(S), 2)
     left_N = ln_ratio_N - X_N2 @ np.linalg.lstsq(X_N2, ln_ratio_N, rcond=None)[0]

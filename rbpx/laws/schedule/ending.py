@@ -59,9 +59,9 @@ def predict_ending(run: Training, finished: Sequence[Training], backtests: Seque
     """Predicts the loss at the end of the plan of a run, from its states and finished runs of the same recipe.
 
     With a finished run of its size and plan, its drop from the same step is the answer. Else finished runs of its size
-    are the prior of its law, those of the nearest other size one of the exponent and of C beside A; alone, what is
-    known of any run is. The interval is two standard deviations of the posterior and of the form's own error, widened
-    by `backtests` and those of the run's own past. Rates of finished runs do not rise.
+    are the prior of its law, those of the nearest other size one of the exponent and of C beside A. The interval is two
+    standard deviations of the posterior and of the form's own error, widened by `backtests` and those of the run's own
+    past. Rates of finished runs do not rise.
     """
     taught = _taught_by(run, finished)
     rests_on = "itself" if not taught else "same_size" if taught[0].S == run.S else "other_size"

@@ -4,7 +4,7 @@ x is progress, the sum over steps of (rate / highest rate)^0.6 in 10,000 steps. 
 rate / highest rate, each fading in with a time constant of 200 steps. With the power 1 this is the law of Tissue et al.
 2024, arXiv 2408.11029; the seven constants of Luo et al. 2025, arXiv 2503.12811, fit the public runs no better.
 
-Shapes: T steps of a plan, N states of a run, B bins of them; 4 constants E, ln A, alpha, ln C.
+Shapes: T steps of a plan, N states of a run, B bins of them.
 """
 
 from collections.abc import Sequence

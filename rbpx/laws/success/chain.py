@@ -1,8 +1,8 @@
 """Predicts a larger model's feature (step 1), success from a feature (step 2), and both chained, with intervals.
 
-Intervals are of one new model: draws of its feature go through draws of the curves compatible with the points, and the
-points' scatter is added. Curves are drawn from a prior (a minimum near chance, an end of at most 1, any place and
-steepness), weighted by SSE^(-n / 2), n the number of independent points, by population Monte Carlo.
+Draws of a new model's feature go through draws of the curves compatible with the points, and the points' scatter is
+added. Curves are drawn from a prior (a minimum near chance, an end of at most 1, any place and steepness), weighted by
+SSE^(-n / 2), n the number of independent points, by population Monte Carlo.
 
 That a perfect feature means perfect success is an assumption, which half of the draws make: their curves end at the
 anchor's success, and the anchor is one of the points. The others have a free end, with prior density 3 b^2.

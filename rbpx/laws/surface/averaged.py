@@ -1,8 +1,8 @@
 """Predicts a new run at (S, D) by model averaging over surface forms, or by a law in one axis for a collinear design.
 
-Where size and tokens vary together, D = c S^m, no form is determined, but near that line a law in S predicts. Designs
-with one or two sizes have a law in D at each, and vice versa. The line of one budget is no law in S, as y has its
-minimum there: forms are averaged, within three times its compute.
+Where size and tokens vary together, D = c S^m, no form is determined, but near that line a law in S predicts; designs
+with one or two sizes have a law in D at each. The line of one budget is no law in S, as y has its minimum there: forms
+are averaged, within three times its compute.
 
 Shapes: N points, T targets.
 """

@@ -1,10 +1,8 @@
 """The best run of a budget, the loss at other sizes, and the best run with serving, from draws of a surface.
 
 Serving T tokens costs 2 S FLOPs each, so the best run minimises 6 S D + 2 S T at the loss of the best training run of a
-budget, or the loss where that sum is the budget. The search runs along R = D / S, where sizes and costs are smooth.
-
-Source:
-    arXiv 2401.00448, eq. 3, for training and serving together.
+budget, or the loss where that sum is the budget (arXiv 2401.00448, eq. 3). The search runs along R = D / S, where sizes
+and costs are smooth.
 
 Shapes: K draws, G places along a budget or a loss, M amounts of compute.
 """

@@ -1,8 +1,8 @@
-"""Chooses runs to train next, by how much each narrows a target under model averaging.
+"""Chooses runs to train next, by how much each narrows a target, ln y, under model averaging.
 
-A target is ln y at a point or at the best size of a budget. Joint draws of targets and candidates have a covariance V
-that includes the disagreement of the forms. A run at m, with the scatter s of a run, lowers the variance of target t by
-V_tm^2 / (V_mm + s^2), a lower bound, and leaves V - V_m V_m' / (V_mm + s^2).
+Joint draws of targets and candidates have a covariance V that includes the disagreement of the forms. A run at m, with
+the scatter s of a run, lowers the variance of target t by V_tm^2 / (V_mm + s^2), a lower bound, and leaves V - V_m V_m'
+/ (V_mm + s^2).
 
 Shapes: K draws, M candidates, T targets, P of both.
 """

@@ -1,13 +1,12 @@
 """Finds runs that the others contradict: diverged, untuned, or with a wrong entry in their table.
 
-A run is tested by its deleted studentised residual. As several outliers mask each other, suspects are removed first,
-the farthest from the robust law and those with the worst least-squares residuals; they return one by one, the nearest
-first, until one is too far. The level is divided among runs and steps (Sidak), and a run is named only if model
-averaging over the others excludes it too.
+As several outliers mask each other, suspects are removed first, the farthest from the robust law and those with the
+worst deleted studentised residuals; they return one by one, the nearest first, until one is too far. The level is
+divided among runs and steps (Sidak), and a run is named only if model averaging over the others excludes it too.
 
 The largest runs may err together, as where schedules were cut short. Their common shift is one more constant of the
 law, tested by its t, for the two, three, ... runs of most compute, up to a third of all, and for those of the largest
-size; model averaging must exclude its mean as well.
+size.
 
 Sources:
     A. Hadi and J. Simonoff, Journal of the American Statistical Association 88 (1993) 1264, for the way back.

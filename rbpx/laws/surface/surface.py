@@ -110,7 +110,7 @@ def optimum(
     """The optimum of a budget, with 95 % intervals over runs, by a search along the budget.
 
     `flops_per_token` is 6 times all parameters where the head counts. Tokens beyond U are repeated. S, D and y are None
-    where A, B, alpha or beta is at its bound, or no minimum lies within a factor of 1e6 of the sizes of the runs.
+    where no minimum lies within a factor of 1e6 of the sizes of the runs.
 
     Raises:
         ValueError: the budget is not positive and finite.
