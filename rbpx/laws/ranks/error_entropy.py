@@ -2,7 +2,7 @@
 
 With n_e tokens of rank e and S_e = exp(L_e / n_e), a replicate needs only sum n_e, sum L_e, sum n_e ln n_e and sum S_e.
 The first two are sums over documents, and so are the others for ranks of a single document. Ranks of several documents
-take matrix products, dense for frequent ones, else sparse.
+take sparse matrix products.
 
 Source: What Scales in Cross-Entropy Scaling Law? (arXiv 2510.04067).
 
@@ -23,7 +23,6 @@ from rbpx.laws.numeric import Floats
 EQUATION: Final = "CE = H(P) + KL(P || Q) - ln(sum_e S_e)"
 SOURCE: Final = "arXiv 2510.04067"
 Indices = NDArray[np.intp]
-_DENSE: Final = 0.2  # of the documents: a rank that more of them have is cheaper in a dense matrix
 _REPLICATES, _RANKS = 256, 128  # at a time: 256 KiB
 
 
@@ -104,22 +103,14 @@ def _shared_ranks(
     document_N: Indices, rank_N: Indices, n_tokens_N: Floats, logprob_N: Floats, weights_BD: Floats
 ) -> Floats:
     """Sums of n ln n and of the scores over ranks that occur in several documents, [B, 2]."""
-    n_documents, n_rows_R = weights_BD.shape[1], np.bincount(rank_N)
-    is_dense_R = n_rows_R > _DENSE * n_documents
-    n_dense = int(is_dense_R.sum())
-    row_R = np.where(is_dense_R, np.cumsum(is_dense_R), n_dense + np.cumsum(~is_dense_R)) - 1  # the frequent ones first
-    row_N = row_R[rank_N]
-    both_RD = [csr_array((v_N, (row_N, document_N)), (len(n_rows_R), n_documents)) for v_N in (n_tokens_N, logprob_N)]
-    blocks = []
-    for ranks, is_dense in ((range(n_dense), True), (range(n_dense, len(n_rows_R)), False)):
-        for first in ranks[::_RANKS]:
-            block = slice(first, min(first + _RANKS, ranks.stop))
-            blocks.append([each[block].toarray() if is_dense else each[block] for each in both_RD])
+    shape = (int(rank_N.max()) + 1, weights_BD.shape[1])
+    both_RD = [csr_array((v_N, (rank_N, document_N)), shape) for v_N in (n_tokens_N, logprob_N)]
     sums_B2 = np.zeros((len(weights_BD), 2))
     for begin in range(0, len(weights_BD), _REPLICATES):
         weights_Db = np.ascontiguousarray(weights_BD[begin : begin + _REPLICATES].T)
-        for block_2rD in blocks:
-            sums_B2[begin : begin + _REPLICATES] += _sums(*(np.asarray(each_rD @ weights_Db) for each_rD in block_2rD))
+        for first in range(0, shape[0], _RANKS):
+            of_block = (np.asarray(each[first : first + _RANKS] @ weights_Db) for each in both_RD)
+            sums_B2[begin : begin + _REPLICATES] += _sums(*of_block)
     return sums_B2
 
 
