@@ -169,13 +169,8 @@ FORECASTS = columns_of(
 LAYOUT: Final[dict[str, Any]] = {
     "tokens": {
         "use_dictionary": ["run_id", "token_id", "greater", "ties", "n_bytes", "choice"],
-        "column_encoding": {
-            "doc_id": "DELTA_BINARY_PACKED",
-            "item": "DELTA_BINARY_PACKED",
-            "position": "DELTA_BINARY_PACKED",
-            "logprob": "BYTE_STREAM_SPLIT",
-            "first_byte": "DELTA_BINARY_PACKED",
-        },
+        "column_encoding": dict.fromkeys(("doc_id", "item", "position", "first_byte"), "DELTA_BINARY_PACKED")
+        | {"logprob": "BYTE_STREAM_SPLIT"},
     },
     "rank_counts": {
         "use_dictionary": ["run_id", "ties", "n_tokens"],

@@ -78,15 +78,14 @@ def verify(store: "Store", advance: Callable[[int], None] = lambda n_bytes: None
         fault = run_fault(run_id, store.run_folder(run_id))
         with suppress(OSError, ValueError):  # which is its fault
             manifests[run_id] = store.manifest(run_id)
-        if fault is None:
-            facts = manifests[run_id]
-            sound.append(run_id)
-            if not store.has_vocab(facts["tokenizer_hash"]):
-                lost = f"vocab/{facts['tokenizer_hash']}.parquet is gone, to which it refers"
-                faults.append(Fault("run", run_id, lost, "rbpx store merge OTHER from a copy that has it"))
-        else:
+        if fault is not None:
             again = f"rbpx store rm {run_id}, then run the line that measured it again"
             faults.append(Fault("run", run_id, fault, again))
+        else:
+            sound.append(run_id)
+            if not store.has_vocab(vocab := manifests[run_id]["tokenizer_hash"]):
+                lost = f"vocab/{vocab}.parquet is gone, to which it refers"
+                faults.append(Fault("run", run_id, lost, "rbpx store merge OTHER from a copy that has it"))
         read = store.run_bytes(run_id)
         n_bytes += read
         advance(read)

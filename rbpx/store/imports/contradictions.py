@@ -23,8 +23,8 @@ from rbpx.files.cells import as_written
 from rbpx.spelling import typed
 from rbpx.store.imports.faults import Faults
 from rbpx.store.imports.identity import codes, rows_of
-from rbpx.store.imports.observations import FIELDS, MODEL, STATED, valid, written
-from rbpx.store.schema import OBSERVATIONS, TRAINING, varied, with_all, with_varied
+from rbpx.store.imports.observations import FIELDS, MODEL, SAID, STATED, valid, written
+from rbpx.store.schema import TRAINING, varied, with_all, with_varied
 
 Place = Callable[[int], str]  # the location of a row of the file
 Shown = Callable[[str, str | None, str | None], str]  # a field, its text and its run -> the user's name of its column
@@ -56,11 +56,6 @@ class Comparison:
     updated: tuple[str, ...] = ()
 
 
-def fields_of(columns: pa.Schema) -> pa.Schema:
-    """Columns without the id, which follows from the others."""
-    return pa.schema([column for column in columns if column.name != "run_id"])
-
-
 def not_stored(
     read: pa.Table, stored: pa.Table, place: Place, shown: Shown = lambda field, text, run: field
 ) -> Comparison:
@@ -86,9 +81,11 @@ def not_stored(
         firsts[name] = said[first == said]
         says_new[firsts[name]] = True
         more = said[(first < n_stored) & (said >= n_stored)] if name == _S else more
-        repeats[said[(first != said) & (first >= n_stored)]] = True
-        differs = _differs(both, of, said, first)
-        pairs.append((said[differs], first[differs], methodcaller("other_value", name)))
+        at, before = said[said != first], first[said != first]
+        repeats[at[before >= n_stored]] = True
+        values = [codes(both, [column]) for column in of if at.size]
+        differs = np.any([np.zeros(at.size, bool), *(value[at] != value[before] for value in values)], axis=0)
+        pairs.append((at[differs], before[differs], methodcaller("other_value", name)))
     for at, other, explain in (*pairs, _falling(both), *_other_sizes(both)):
         ends = zip(np.maximum(at, other).tolist(), np.minimum(at, other).tolist(), strict=True)
         of_row = {int(rows[late - n_stored]): (late, early) for late, early in ends if late >= n_stored}
@@ -111,7 +108,7 @@ def unsaid(before: pa.Table, read: pa.Table) -> pa.Table:
 
 
 def _together(stored: pa.Table, read: pa.Table) -> pa.Table:
-    columns = with_varied(fields_of(OBSERVATIONS), [*stored.column_names, *read.column_names])
+    columns = with_varied(SAID, [*stored.column_names, *read.column_names])
     return pa.concat_tables([with_all(stored, columns), with_all(read, columns)])
 
 
@@ -167,15 +164,6 @@ def _other_sizes(both: pa.Table) -> Iterator[_Pairs]:
         before = _firsts(at, codes(both, ("family", name)))
         differs = (S != S[before]) & is_of
         yield at[differs], before[differs], methodcaller("other_S", name, rule)
-
-
-def _differs(both: pa.Table, names: Sequence[str], at: _Integers, other: _Integers) -> npt.NDArray[np.bool_]:
-    """Whether rows have another value than others in any of some columns."""
-    differs = np.zeros(at.size, bool)
-    for name in names if (at != other).any() else ():
-        value = codes(both, [name])
-        differs |= value[at] != value[other]
-    return differs
 
 
 def _firsts(said: _Integers, thing: _Integers) -> _Integers:

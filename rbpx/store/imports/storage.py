@@ -14,16 +14,16 @@ from filelock import FileLock
 
 from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest_of_rows
-from rbpx.store.imports.contradictions import fields_of, not_stored
+from rbpx.store.imports.contradictions import not_stored
 from rbpx.store.imports.identity import LATER, run_ids
-from rbpx.store.imports.observations import ROW
+from rbpx.store.imports.observations import ROW, SAID
 from rbpx.store.relations import OWN_STEM
 from rbpx.store.schema import OBSERVATIONS, with_all, with_varied
 from rbpx.store.store import Record, Store
 from rbpx.store.verify import read_own, read_whole
 
 LOCK: Final = ".imports.lock"  # two imports at once must not contradict each other
-_NOTHING: Final = fields_of(OBSERVATIONS).empty_table()
+_NOTHING: Final = SAID.empty_table()
 _PROVENANCE: Final = b"rbpx.import"  # key in the metadata of the Parquet schema
 
 
@@ -39,15 +39,6 @@ def write(store: Store, new: pa.Table, origin: Record) -> str:
     name = f"{origin['source']}-{digest_of_rows(rows)}"
     store.write_file("imports", name, rows.cast(columns.with_metadata({_PROVENANCE: json.dumps(origin)})))
     return name
-
-
-def provenance(path: Path) -> Record:
-    """The provenance of the observations of one file.
-
-    Raises:
-        RbpxError: it cannot be read, or was not imported by rbpx.
-    """
-    return _read(path, lambda path: None)[0]
 
 
 def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record, Any]:
@@ -79,7 +70,7 @@ def files_of(store: Store, source: str, file: str | None = None) -> dict[Path, s
     Raises:
         RbpxError: one was not written by rbpx.
     """
-    told = {path: provenance(path) for path in store.files("imports")}
+    told = {path: _read(path, lambda path: None)[0] for path in store.files("imports")}
     of_source = {path: str(of["file"]) for path, of in told.items() if of["source"] == source}
     return {path: name for path, name in of_source.items() if file in (None, name)}
 

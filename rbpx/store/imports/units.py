@@ -25,7 +25,7 @@ _HEADINGS: Final = (  # outside of brackets a letter is a unit only behind what 
 @cache
 def read_heading(heading: str) -> tuple[str, Decimal | None]:
     """A heading in lower case with spaces, without its unit, and the factor of its numbers; None without a unit."""
-    plain = _spaced(heading)
+    plain = re.sub(r"[\s_-]+", " ", heading).strip().lower()
     found = next((match for each in _HEADINGS if (match := each.fullmatch(plain))), None)
     if found is None:
         return plain, None
@@ -33,10 +33,6 @@ def read_heading(heading: str) -> tuple[str, Decimal | None]:
     digits, prefix = re.search(r"\d+$", unit), re.match("|".join(_POWERS), unit)
     power = int(digits[0]) if digits else _POWERS[prefix[0]] if prefix else 0
     return found["name"], Decimal(of_day).scaleb(power)
-
-
-def _spaced(heading: str) -> str:
-    return re.sub(r"[\s_-]+", " ", heading).strip().lower()
 
 
 def shown(times: Decimal) -> str:
