@@ -23,14 +23,13 @@ _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writ
 def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yield a temporary path for a file, or a folder with files in it; it is renamed to `path` at the end.
 
-    Readers see the complete old or the complete new content. An existing file is replaced; an existing folder is not:
-    this write then fails. Missing parent folders are made; the temporary path begins with a dot and ends in `.tmp`.
+    Readers see the whole old or the whole new content. An existing file is replaced; where a folder exists, the write
+    fails. Missing parent folders are made; the temporary path begins with a dot and ends in `.tmp`.
 
-    After a crash of the machine the content is complete, old or new: the bytes are on disk before the rename, and the
-    folder's entry after it (where the platform can synchronise folders). With `durable=False` nothing is synchronised,
-    and such a crash (not one of the process) may leave an empty or partial file under the final name; use it for what
-    can be made again and is recognised as corrupt when it is read. A killed process leaves the temporary file or
-    folder, which `Store.leftovers` lists.
+    After a crash of the machine the content is whole, old or new: the bytes are on disk before the rename, and the
+    folder's entry after it (where the platform can synchronise folders). With `durable=False` such a crash may leave a
+    partial file under the final name; use it for what can be made again and is recognised as corrupt when it is read. A
+    killed process leaves the temporary path, which `Store.leftovers` lists.
 
     Raises:
         OSError: it cannot be written, or `path` is a folder that is not empty. No temporary file remains.

@@ -120,7 +120,7 @@ def write(rows: pa.RecordBatchReader, kind: str, output: str | None) -> None:
     Args:
         rows: read once.
         kind: csv (empty for missing; nested values as JSON), json (an array of objects, null for missing) or parquet
-            (with the types of the rows; csv where `output` is None).
+            (csv where `output` is None).
         output: the file; None is stdout.
     """
     names = _distinct(rows.schema.names)

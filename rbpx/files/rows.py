@@ -41,7 +41,6 @@ class Row:
     """One row of a file.
 
     Attributes:
-        path: the file.
         number: of the row, from 1.
         line: its first line, from 1; in Excel its number in the sheet; None for Parquet and JSON.
         values: column -> value.
@@ -65,14 +64,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Rows:
-    """The contents of a file.
-
-    Attributes:
-        path: the file.
-        sha256: of its decompressed bytes.
-        columns: their names, in order.
-        rows: in order.
-    """
+    """The contents of a file; `sha256` is of its decompressed bytes."""
 
     path: Path
     sha256: str
@@ -167,11 +159,7 @@ def _with_leaves(row: Row) -> dict[str, Any]:
 
 
 def check_names(columns: Sequence[str], path: Path) -> None:
-    """Check that column names differ in more than case.
-
-    Raises:
-        RbpxError: two do not.
-    """
+    """Refuse column names that differ in case alone."""
     counted = Counter(column.strip().lower() for column in columns)
     duplicate = next((column for column in columns if counted[column.strip().lower()] > 1), None)
     if duplicate is not None:
@@ -222,7 +210,7 @@ def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
     """The bytes of a file, decompressed if its name ends in .gz.
 
     Raises:
-        RbpxError: it exceeds `file_mib`; no more than that is decompressed.
+        RbpxError: it exceeds `file_mib`; no more is decompressed.
     """
     if path.suffix.lower() != ".gz":
         return path.read_bytes()

@@ -1,10 +1,7 @@
 """Reads the state of each cell of a grid (done, running, stopped, failed or missing) and writes heartbeats.
 
-States come from the store alone. While a process measures a cell, one of its threads rewrites
-
-running/<cell_key>.json   host, pid, start time, progress
-
-every few seconds, so a recent modification time shows that the process is alive.
+States come from the store alone. While a process measures a cell, a thread rewrites running/<cell_key>.json every few
+seconds, so a recent modification time shows that the process is alive.
 """
 
 import os
@@ -102,7 +99,7 @@ class LastHeartbeat:
 
     Attributes:
         facts: the names of the cell, host, pid, since, n_tokens, tokens_done, tokens_per_s.
-        alive: whether the cell is being measured; if not, its process was stopped.
+        alive: whether the cell is being measured; else its process was stopped.
     """
 
     facts: Record
@@ -135,7 +132,7 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
 
 
 def _may_live(facts: Record) -> bool:
-    """Whether the process of a heartbeat may be alive; on another host only its silence shows that it is not."""
+    """Whether the process of a heartbeat may be alive; of another host only its silence tells."""
     if facts["host"] != platform.node():
         return True
     try:
@@ -169,9 +166,8 @@ class CellState:
     """The state of one cell.
 
     Attributes:
-        run_id: the run that answers it, if done.
-        error: why it failed, if it did.
-        failed_at: when it failed.
+        run_id: the run that answers it.
+        error: why it failed.
         heartbeat: the last one of the process that measures or measured it.
     """
 
@@ -233,7 +229,7 @@ def _cell_state(
 
 
 def _same_names(cell: Cell, record: Record) -> bool:
-    """Whether a heartbeat or a failure has the names of a cell; records of older versions have fewer."""
+    """Whether a heartbeat or a failure has the names of a cell; older records have fewer."""
     return all(record.get(name, value) == value for name, value in cell.names().items() if name != "cell_key")
 
 

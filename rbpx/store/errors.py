@@ -34,12 +34,12 @@ def too_large(limits: "SqlLimits") -> str:
 
 
 def beyond(problem: Exception, limits: "SqlLimits") -> RbpxError | None:
-    """The error to raise where DuckDB ran out of memory or disk; None otherwise."""
+    """The error to raise where DuckDB ran out of memory or disk."""
     return RbpxError(too_large(limits)) if "Out of Memory Error" in str(problem) else None
 
 
 def unread(problem: Exception) -> MeasureError | None:
-    """The error to raise where a file of the store cannot be read; None otherwise."""
+    """The error to raise where a file of the store cannot be read."""
     said = one_line(problem)
     read = re.search(r"/(?:runs/[^/]+/(\w+)|(vocab|best|imports)/[^/]+)\.parquet\b", said)
     if read is None or isinstance(problem, duckdb.PermissionException):
@@ -48,7 +48,7 @@ def unread(problem: Exception) -> MeasureError | None:
 
 
 def untold(problem: Exception) -> RbpxError | None:
-    """The error to raise where an engine gave no rank for a token; None otherwise."""
+    """The error to raise where an engine gave no rank for a token."""
     rule = re.search(r"rank untold: (\w+)", str(problem))
     if rule is None:
         return None
@@ -59,7 +59,7 @@ def untold(problem: Exception) -> RbpxError | None:
 
 
 def wrong_query(problem: Exception, query: str) -> RbpxError:
-    """The error to raise where DuckDB refuses a user's query: where an unknown column is, or how to write its name."""
+    """The error of a user's query: where an unknown column is, or how to write its name."""
     named = re.search(r'(?:Referenced column|have a column named) "(\w+)"', str(problem))
     if named is not None:
         column = named[1]

@@ -24,13 +24,11 @@ def export(
 ) -> None:
     """Write a relation or the answer to a query, atomically.
 
-    `what` is the name of a relation, or one SELECT; FILE.duckdb is a copy of all relations as tables. `output` None is
-    stdout; `suffix` is `.csv`, `.json` or `.parquet` where the output does not end in one of them. A relation has no
-    time limit.
+    `what` is a relation, which has no time limit, or one SELECT; FILE.duckdb is a copy of all relations as tables.
+    `output` None is stdout; `suffix` is `.csv`, `.json` or `.parquet` where the output does not end in one of them.
 
     Raises:
-        RbpxError: the store does not exist, there is no such relation, DuckDB refuses the query, the file's kind is not
-            known, or it cannot be written.
+        RbpxError: there is no such store or relation, DuckDB refuses the query, or the file cannot be written.
         MeasureError: a file of the store cannot be read.
     """
     opened = Store(store)

@@ -75,7 +75,7 @@ class Folder:
 
 @dataclass
 class Merged:
-    """The result of a merge: how many of each kind were copied and already here, and a line for each thing skipped."""
+    """How many of each kind were copied and were here already, and a line for each thing skipped."""
 
     copied: Counter[str] = field(default_factory=Counter)
     already_here: Counter[str] = field(default_factory=Counter)
@@ -85,7 +85,7 @@ class Merged:
 def missing(
     source: Source, kind: str, has: Callable[[str], bool], merged: Merged, advance: Callable[[], None] = lambda: None
 ) -> Iterator[str]:
-    """The names of a kind that a source has and a target has not, to be copied one by one; counts the others.
+    """The names of a kind that a source has and a target has not; counts the others.
 
     `advance` is called after each run.
     """
@@ -113,8 +113,6 @@ def merge(store: "Store", other: Source, advance: Callable[[], None] = lambda: N
 
 
 class _Merging:
-    """One merge: a store, another one, a folder for what is not checked yet, and what was done."""
-
     def __init__(self, store: "Store", other: Source, folder: Path) -> None:
         self.store, self.other, self.folder, self.merged = store, other, folder, Merged()
 
@@ -202,7 +200,7 @@ class _Merging:
             copied[kind] += 1
 
     def _records(self, kind: str) -> Iterator[tuple[str, Record]]:
-        """The sound records of a kind, by name; but for cells those alone that are not here."""
+        """The sound records of a kind, by name; of other kinds than cells those that are not here."""
         file = self.store.file
         for name in missing(self.other, kind, lambda name: kind != "cells" and file(kind, name).exists(), self.merged):
             try:
@@ -213,7 +211,7 @@ class _Merging:
                 yield name, record
 
     def _cell(self, name: str, cell: Record) -> None:
-        """Copy a cell whose run is here; an existing one stays as it is."""
+        """Copy a cell whose run is here, unless there is one."""
         here, run_id = self.store.record("cells", name), cell["run_id"]
         if here is not None and here["run_id"] == run_id:
             self.merged.already_here["cells"] += 1

@@ -19,10 +19,7 @@ _STORE: Final = "damaged_store"  # attribute of a log record
 
 
 def warn_damage(logger: logging.Logger, store: Path, line: str) -> None:
-    """Log that something in a store is corrupt or missing, and therefore left out.
-
-    Half a surrogate pair in a corrupt file, which no stream accepts, is escaped.
-    """
+    """Log that something in a store is left out; half a surrogate pair, which no stream accepts, is escaped."""
     logger.warning(line.encode("utf-8", "backslashreplace").decode(), extra={_STORE: store})
 
 

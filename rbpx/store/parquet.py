@@ -37,7 +37,7 @@ def end_fault(path: str) -> str | None:
 
 
 def changed(path: Path, sha256: str) -> str | None:
-    """How a table differs from the one of this SHA-256; None where it does not. Reads every byte.
+    """How a table differs from the one of this SHA-256; reads every byte.
 
     Raises:
         OSError: it cannot be read.

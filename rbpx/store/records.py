@@ -42,7 +42,7 @@ _SHA256: Final = re.compile("[0-9a-f]{64}")
 
 
 def is_name(name: object) -> bool:
-    """Whether a text is safe as the name of a file or folder in a store."""
+    """Whether a text is safe as a name of a file or folder."""
     return (
         isinstance(name, str) and bool(_NAME.fullmatch(name)) and len(name.encode(errors="replace")) <= _LONGEST_BYTES
     )
@@ -117,7 +117,7 @@ _JSON: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
 def need_fault(record: Record, needed: Mapping[str, type]) -> str | None:
-    """The first key that a record lacks, or whose value has another type; None without one."""
+    """The first key that a record lacks, or whose value has another type."""
     for key, kind in needed.items():
         value = record.get(key)
         if value is None:
@@ -128,9 +128,9 @@ def need_fault(record: Record, needed: Mapping[str, type]) -> str | None:
 
 
 def record_fault(kind: str, name: str, record: Record) -> str | None:
-    """The fault of a record from this store or another; None without one.
+    """The fault of a record from this store or another.
 
-    It ensures that every name in the record is a plain file name, and that the record's own is that of its file.
+    Every name in it is a plain file name then, and its own is that of its file.
     """
     fault = need_fault(record, NEEDED[kind])
     if fault is not None:
@@ -149,7 +149,7 @@ def record_fault(kind: str, name: str, record: Record) -> str | None:
 
 
 def _values_of(column: pa.Field) -> tuple[tuple[type, ...], float, float]:
-    """The types of a fact in JSON, and the range of a number."""
+    """The types of a fact in JSON, and its range."""
     least = 1 if column.name in schema.FROM_1 else 0
     if pa.types.is_integer(column.type):
         return (int,), least, 2 ** (column.type.bit_width - 1) - 1
@@ -164,7 +164,7 @@ _FACTS: Final = {
 
 
 def manifest_fault(run_id: str, facts: Record) -> str | None:
-    """The fault of a manifest, whose facts have the types and ranges of their columns; None without one.
+    """The fault of a manifest, whose facts have the types and ranges of their columns.
 
     Raises:
         RbpxError: it has a newer format than this version reads.
@@ -193,7 +193,7 @@ def manifest_fault(run_id: str, facts: Record) -> str | None:
 
 
 def contradiction(cell: Record, facts: Record) -> str | None:
-    """How a cell contradicts the manifest of the run that it names; None where it does not."""
+    """How a cell contradicts the manifest of the run that it names."""
     said = [(name, cell.get(name)) for name in _FACTS]
     said.append(("protocol", _within(cell, "config", "protocol", "name")))
     S = "non_embedding_params"

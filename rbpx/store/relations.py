@@ -70,7 +70,7 @@ OWN_STEM: Final = (
 
 @cache
 def read_sql(name: str) -> str:
-    """The text of one query with its header; each .sql file has a unique name and lies next to its caller."""
+    """The text of one query; each .sql file has a name of its own and lies next to its caller."""
     (path,) = (path for path in _sql_files() if path.stem == name)
     return path.read_text(encoding="utf-8")
 
@@ -84,7 +84,7 @@ def _sql_files() -> tuple[Path, ...]:
 
 
 def relations_of(connection: duckdb.DuckDBPyConnection, store: "Store", with_fits: bool = True) -> None:
-    """Make the relations of a store in a connection; logs each run, record and file that cannot be read.
+    """Make the relations of a store; logs each run, record and file that cannot be read.
 
     Only users' queries read `fits`, `rank_fits` and `failures` (`with_fits`).
 
@@ -179,7 +179,7 @@ def _is_whole(store: "Store", path: Path) -> bool:
 
 
 def _columns(imports: Iterable[str]) -> dict[str, pa.Schema]:
-    """The columns of the files of each relation; those of `imported` with what runs vary in any of its files."""
+    """The columns of the files of each relation; `imported` has what runs vary in any of its files."""
     names = (name for path in imports for name in pq.read_schema(path).names)
     return {**BY_FILE, **ALONE, "imported": schema.with_varied(schema.OBSERVATIONS, names)}
 
@@ -187,7 +187,7 @@ def _columns(imports: Iterable[str]) -> dict[str, pa.Schema]:
 def files_of(
     connection: duckdb.DuckDBPyConnection, relations: Iterable[str], run_ids: Sequence[str] | None
 ) -> list[tuple[str, Path, str | None]]:
-    """The run (or name of the relation), path and SHA-256 of files of some relations; of runs those of some, or all."""
+    """The run (or the relation), path and SHA-256 of the files of some relations, of some runs or all."""
     found = connection.execute(
         "SELECT coalesce(run_id, relation), path, sha256 FROM own_files WHERE list_contains($1, relation) "
         "AND ($2 IS NULL OR run_id IS NULL OR list_contains($2, run_id))",
@@ -197,7 +197,7 @@ def files_of(
 
 
 def check_read(connection: duckdb.DuckDBPyConnection, query: str, run_ids: Sequence[str] | None = None) -> None:
-    """Read the files that a query reads, of some runs or of all, and compare them with what was written.
+    """Compare the files that a query reads, of some runs or of all, with what was written.
 
     Raises:
         MeasureError: one has changed.
@@ -235,7 +235,7 @@ def _rows(name: str, columns: pa.Schema, places: str) -> str:
 
 
 def _of_files(store: "Store", columns: Mapping[str, pa.Schema], places: Mapping[str, str]) -> list[str]:
-    """SQL for the relations of Parquet files, for macros that read those of some runs by their paths, and the rest."""
+    """SQL for the relations of Parquet files, and for macros that read those of some runs."""
     views = [f"CREATE VIEW {name} AS {_rows(name, of, places[name])}" for name, of in columns.items()]
     runs = f"{_text(pattern(f'{store.root}/runs/'))} || regexp_replace(run, '{_SPECIAL}', '[\\0]', 'g')"
     macros = [

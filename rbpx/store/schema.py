@@ -92,7 +92,7 @@ OPTIONAL: Final = {"tokens": ITEMS_TOKENS.names[7:], "rank_counts": [], "documen
 
 
 def columns_fault(table: str, own: pa.Schema, columns: pa.Schema) -> str | None:
-    """How the columns of a run's table differ from those of the format; None where they do not."""
+    """How the columns of a run's table differ from those of the format."""
     for column in own:
         if column.name not in columns.names or column.type != columns.field(column.name).type:
             return f"has a column {column.name} {column.type}, which is not of its format"

@@ -129,7 +129,7 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
 
 
 def whole_runs(connection: duckdb.DuckDBPyConnection, run_ids: Sequence[str]) -> set[str]:
-    """Those of some runs whose tables are as they were written; logs the others, which are left out of an answer."""
+    """Those of some runs whose tables are as they were written; logs the others."""
     from rbpx.store.store import Store
 
     whole = {*run_ids}
@@ -169,7 +169,7 @@ def ask_where(
 ) -> pa.Table:
     """Run one query of rbpx on the rows that meet a user's condition; the query calls them `given`.
 
-    Rows have the columns that the condition may use, and the internal `row`, the index of each; `key` held it.
+    Rows have the columns that the condition may use, and `row`, the index of each; `key` held it.
 
     Raises:
         RbpxError: as `meets`.
@@ -219,7 +219,7 @@ def user_rows(
 ) -> Iterator[pa.RecordBatchReader]:
     """Run a user's query, one SELECT over the relations, and yield its rows in parts.
 
-    The first part is computed at once, so that errors of the query appear before the caller writes anything.
+    The first part is computed at once, so that errors come before the caller writes anything.
 
     Raises:
         RbpxError: it is not a SELECT, DuckDB refuses it, or a limit was reached.
@@ -336,7 +336,7 @@ def select_of(connection: duckdb.DuckDBPyConnection, query: str) -> str:
     DuckDB splits one with PIVOT into several statements; as a subquery it can only be a SELECT.
 
     Raises:
-        RbpxError: it is another statement, or none, or several.
+        RbpxError: it is not one SELECT.
     """
     try:
         statements = connection.extract_statements(query)

@@ -65,7 +65,7 @@ _LINKED_S: Final = 1.0  # and one younger than this may be about to get it
 
 
 def now() -> str:
-    """The current time in UTC, ISO 8601 without a zone, like all times in the store."""
+    """The current time in UTC, ISO 8601 without a zone, as everywhere in the store."""
     return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
@@ -99,7 +99,7 @@ class Store:
     # -------------------------------------------------------------------------------------------------------- reading
 
     def runs(self) -> list[Record]:
-        """The rows of the relation `runs`: one for each request, with its model, text, protocol and results."""
+        """The rows of the relation `runs`, one for each request."""
         import duckdb
 
         from rbpx.store.relations import records_of
@@ -122,12 +122,12 @@ class Store:
             return ask_user(connection, query)
 
     def records(self, kind: str) -> Iterator[Record]:
-        """All records of a kind (cells, fits, rank_fits, failures, forecasts), in name order."""
+        """All records of a kind, in name order."""
         records = (self.record(kind, path.stem) for path in self.paths(kind))
         yield from (record for record in records if record is not None)
 
     def record(self, kind: str, name: str) -> Record | None:
-        """One record by its name; None where it is missing or something is wrong with it, which is logged."""
+        """One record by its name; None where it is missing or damaged, which is logged."""
         read = self.read(kind, name)
         return None if read is None else read[0]
 
@@ -154,16 +154,13 @@ class Store:
         warn_damage(_LOGGER, self.root, f"{what} in store={self.name} is left out: {fault}; {remedy}")
 
     def paths(self, kind: str) -> list[Path]:
-        """Whatever lies in a folder of the store under names with the ending of its kind, in name order."""
+        """What lies in a folder of the store with the ending of its kind, in name order."""
         ending = ending_of(kind)
         names = (name for name in names_in(self.root / kind) if name.endswith(ending))
         return [self.root / kind / name for name in names if name != f"{NO_ROWS}{ending}"]
 
     def files(self, kind: str) -> list[Path]:
-        """The Parquet files of a folder outside the runs (vocab, best, imports, samples), sorted.
-
-        What is no regular file is logged and left out.
-        """
+        """The Parquet files of a folder outside the runs, in name order; logs what is no regular file."""
         regular = []
         for path in self.paths(kind):
             if path.is_file():
@@ -202,7 +199,7 @@ class Store:
         return is_name(run_id) and os.path.isfile(f"{self.root}/runs/{run_id}/{MANIFEST}")
 
     def run_folder(self, run_id: str) -> Path:
-        """The path of a run's folder, whether or not the run exists."""
+        """The path of a run's folder."""
         return self.file(MANIFESTS, run_id).parent
 
     def manifest(self, run_id: str) -> Record:
@@ -268,7 +265,7 @@ class Store:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A temporary folder inside the store, removed at the end with its contents."""
+        """A temporary folder inside the store, removed at the end."""
         self.prepare()
         with TemporaryDirectory(prefix=".scratch.", suffix=".tmp", dir=self.root, ignore_cleanup_errors=True) as folder:
             yield Path(folder)

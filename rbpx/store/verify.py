@@ -38,8 +38,6 @@ class Fault:
     Attributes:
         kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `best`, `import`.
         name: of the run, the record or the file.
-        fault: what is wrong.
-        remedy: what to do.
     """
 
     kind: str
@@ -54,11 +52,11 @@ class Verified:
 
     Attributes:
         faults: runs first.
-        n_records: requests, fits, failures and forecasts checked.
-        n_files: vocabularies, imports, samples and files of `BESIDE` checked.
-        n_bytes: of runs read and hashed.
-        n_tokens: rows of `tokens` in sound runs.
-        leftovers: temporary files and folders of running or killed processes.
+        n_records: requests, fits, failures and forecasts.
+        n_files: vocabularies, imports, samples and files of `BESIDE`.
+        n_bytes: of runs.
+        n_tokens: in sound runs.
+        leftovers: unfinished files of running or killed processes.
     """
 
     faults: list[Fault]
@@ -71,7 +69,7 @@ class Verified:
 
 
 def verify(store: "Store", advance: Callable[[int], None] = lambda n_bytes: None) -> Verified:
-    """Read every byte of a store and check it against manifests, names and counts; `advance` counts the bytes."""
+    """Check every byte of a store against manifests, names and counts; `advance` counts them."""
     faults: list[Fault] = []
     run_ids, manifests, sound, n_bytes = store.run_ids(), dict[str, Record](), list[str](), 0
     for run_id in run_ids:
@@ -139,7 +137,7 @@ def _record_fault(
 
 
 def imported_runs(store: "Store") -> set[str]:
-    """The run_ids of imported observations, to which fits may refer; logs each file that cannot be read."""
+    """The run_ids of imported observations; logs each file that cannot be read."""
     found = set[str]()
     for path in store.files("imports"):
         try:
@@ -166,7 +164,7 @@ def tables_hash(manifest: Mapping[str, object]) -> str:
 
 
 def run_fault(run_id: str, folder: Path) -> str | None:
-    """The fault of the folder of a run, None without one; reads every byte.
+    """The fault of the folder of a run; reads every byte.
 
     Raises:
         RbpxError: the run has a newer format than this version reads.
@@ -191,7 +189,7 @@ def run_fault(run_id: str, folder: Path) -> str | None:
 
 
 def _tables_fault(run_id: str, folder: Path, facts: Record) -> str | None:
-    """The first fault in the columns, values and counts of a run's tables; None without one."""
+    """The first fault in the columns, values and counts of a run's tables."""
     with _database().cursor() as connection:
         for table, columns in BY_FILE.items():
             path = folder / f"{table}.parquet"

@@ -42,10 +42,7 @@ class Number:
 
     Attributes:
         meaning: what is expected, for the error.
-        least: the smallest.
-        most: the largest.
         above: whether `least` itself is excluded.
-        whole: whether it is a whole number.
         is_rounded: whether others are rounded to a whole number.
         scaled: whether it may be written 1.2B, 60M or 1,000.
         may_be_nan: whether NaN, NA and null count as empty.
@@ -87,7 +84,7 @@ class Number:
         return int(exact) if self.whole else float(exact)
 
     def exact(self, cell: Any, times: Decimal | None = None) -> Decimal | None:
-        """The number as it is written, times the factor; None for what is no number."""
+        """The number as written, times the factor; None for what is no number."""
         exact = large_number(cell) if self.scaled else number(cell)
         return exact if exact is None or times is None else exact * times
 
@@ -107,10 +104,9 @@ class Number:
 def value_of(
     cell: Any, field: str, numbers: Number | None, given: Any = None, needed: bool = False, times: Decimal | None = None
 ) -> Any:
-    """The number or the name that a cell holds; None where it holds none.
+    """The number or the name that a cell holds.
 
-    `numbers` are those that it may hold; `given` is the number or name that all rows have, from which a cell must not
-    differ; `times` is the factor of its column.
+    `given` is what all rows have, from which a cell must not differ; `times` is the factor of its column.
 
     Raises:
         CellError: it is no such number or name.

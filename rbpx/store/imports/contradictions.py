@@ -40,11 +40,10 @@ class Comparison:
     """The observations of a file compared with those of the store.
 
     Attributes:
-        read: those of the file, in order, without repetitions.
+        read: those of the file, without repetitions.
         new: those of them that are not stored already.
         n_repeated: rows of the file that repeat an earlier one.
-        n_updated: stored rows to which the file adds fields.
-        updated: these fields.
+        n_updated: stored rows to which the file adds fields, `updated`.
         faults: rows that contradict another, of the file or of the store.
     """
 
@@ -61,7 +60,7 @@ def not_stored(
 ) -> Comparison:
     """Compare the observations of a file with those of the store, of the same source.
 
-    `place` is the location of a row, for errors; `shown` maps field, text and run to the user's name of that column.
+    `place` is the location of a row; `shown` maps field, text and run to the user's column.
     """
     both, n_stored, rows = _together(stored, read), stored.num_rows, read["row"].to_numpy()
 
@@ -194,9 +193,7 @@ class _Pair:
 
     Attributes:
         one: the later of them.
-        other: the earlier.
         where: the location of the earlier.
-        shown: the user's names of columns.
         can_keep: whether both are of the file.
     """
 

@@ -66,10 +66,9 @@ class EngineToken:
 
 
 def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[str, list[EngineToken]]:
-    """The SHA-256 of a file, and its tokens in order of document and position.
+    """The SHA-256 of a file, a table or a server's answer, and its tokens in order of document and position.
 
-    The file is a table, or a server's answer as JSON or JSONL; `ties` is the rule of ranks without one (vLLM's are
-    pessimistic).
+    `ties` is the rule of ranks without one (vLLM's are pessimistic).
 
     Raises:
         RbpxError: it cannot be read, or tokens are invalid, repeated, or have a rank without a rule.
@@ -94,7 +93,6 @@ def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[
 
 
 def _answers(values: dict[str, Any]) -> list[dict[str, Any]]:
-    """The answers in a row: one for each choice where there are several."""
     choices = values.get("choices")
     return choices if isinstance(choices, list) and choices else [values]
 
@@ -218,15 +216,7 @@ def token_columns(tokens: Sequence[EngineToken]) -> dict[str, pa.Array]:
 
 @dataclass(frozen=True)
 class EngineRun:
-    """The result of an import of tokens.
-
-    Attributes:
-        run_id: of the run.
-        n_tokens: scored tokens.
-        n_documents: their documents.
-        is_new: whether the store did not have it.
-        told: which ranks the engine gave, in words.
-    """
+    """The result of an import of tokens; `told` says which ranks the engine gave."""
 
     run_id: str
     n_tokens: int

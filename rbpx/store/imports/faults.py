@@ -22,15 +22,15 @@ class Faults:
     """Faults of the rows of a file; a row may have several.
 
     Attributes:
-        found: for each kind of fault its rows and its message by row, which is only made for the listed ones.
-        alike: further rows with a fault that is told of one row.
+        found: for each kind of fault its rows and its message by row, made for the listed ones alone.
+        alike: rows of each kind, also where it is told of one row.
     """
 
     found: list[tuple[Rows, Callable[[int], str]]] = field(default_factory=list)
     alike: list[Rows] = field(default_factory=list)
 
     def add(self, rows: Rows, text: str | Callable[[int], str], is_once: bool = False) -> None:
-        """Add one kind of fault, with one message for all rows or one by row; `is_once` tells that of the first."""
+        """Add one kind of fault, with one message or one by row; `is_once` tells that of the first row."""
         if rows.size:
             self.found.append((rows[:1] if is_once else rows, text if callable(text) else lambda row: text))
             self.alike.append(rows)

@@ -33,10 +33,8 @@ class Scored:
     Attributes:
         task: from the name of the file.
         metric: the logged metric that is the accuracy.
-        accuracy: its mean over items.
-        accuracy_stderr: of that mean, as the harness computes it (n - 1).
+        accuracy_stderr: as the harness computes it (n - 1).
         bits_per_byte: of the right targets, all their bits over all their bytes.
-        bits_per_byte_stderr: of that ratio over items.
     """
 
     sha256: str

@@ -54,8 +54,8 @@ class ObservationFile:
         n_empty: rows without a value.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
         rounded: column -> its counts that were no whole numbers.
-        steps: the first and the last row, where rows count as steps because training progress is not given.
-        n_planned: observations that have a rate and no value, which are of the plans of runs.
+        steps: the first and the last row, where rows count as steps.
+        n_planned: observations that have a rate and no value.
     """
 
     observations: pa.Table

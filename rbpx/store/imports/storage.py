@@ -56,7 +56,7 @@ def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record,
 
 
 def _each(store: Store, read: Callable[[Path], Any] = read_whole) -> Iterator[tuple[Path, Record, Any]]:
-    """Each import with its provenance and observations; those that cannot be read are left out, and said."""
+    """Each import with its provenance and observations; logs those that cannot be read."""
     for path in store.files("imports"):
         try:
             yield path, *_read(path, read)
@@ -65,7 +65,7 @@ def _each(store: Store, read: Callable[[Path], Any] = read_whole) -> Iterator[tu
 
 
 def files_of(store: Store, source: str, file: str | None = None) -> dict[Path, str]:
-    """The imports of one source with the names of their files, all of them or those of one name.
+    """The imports of one source with the names of their files, all or those of one name.
 
     Raises:
         RbpxError: one was not written by rbpx.
@@ -79,7 +79,7 @@ def observations_of(store: Store, source: str, file: str | None = None) -> tuple
     """The observations of one source that files of a name gave, and those of its others.
 
     Raises:
-        RbpxError: a file of imports is corrupt or not written by rbpx, so that its observations are unknown.
+        RbpxError: a file of imports is corrupt or not written by rbpx.
     """
     tables: dict[bool, list[pa.Table]] = {True: [_NOTHING], False: [_NOTHING]}
     for path, name in files_of(store, source).items():
@@ -124,7 +124,7 @@ def remove_source(store: Store, source: str) -> int:
 
 
 def list_imports(store: Store) -> list[Record]:
-    """Each import: source, file, sha256, imported_at, columns, and its n_observations, families, datasets, sizes, k."""
+    """Each import with its provenance, the number of its observations, and their families, datasets, sizes, k and n."""
     rows = []
     for _, origin, table in _each(store):
         contents = {name: table[name].unique().to_pylist() for name in ("family", "dataset", "size", "k", "n")}
@@ -133,7 +133,7 @@ def list_imports(store: Store) -> list[Record]:
 
 
 def provenance_of(store: Store, run_id: str) -> Record | None:
-    """The provenance of an imported run, with its rows; None if there is no run with that id."""
+    """The provenance of an imported run, with its rows."""
     for _, origin, table in _each(store):
         rows = [record for record in table.to_pylist() if record["run_id"] == run_id]
         if rows:

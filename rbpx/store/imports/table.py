@@ -33,9 +33,8 @@ class Imported:
     """The result of one import.
 
     Attributes:
-        reading: the contents of the file.
         judged: its observations compared with those of the store.
-        ignored: columns of the file that were not recognised.
+        ignored: columns that were not recognised.
         n_not_chosen: rows that do not meet `where`.
         n_replaced: dropped by `keep` for another row of the same model and step.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
@@ -58,7 +57,7 @@ class Imported:
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
     """Check every row of a file, then write the new ones to the store as one Parquet file; all of them or none.
 
-    A dry run reads and checks everything, also against the store, and writes nothing.
+    A dry run checks everything and writes nothing.
 
     Raises:
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
@@ -68,10 +67,7 @@ def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = 
 
 
 def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Imported, Scored]:
-    """Import the samples that lm-evaluation-harness logged of one model on one task, as one observation.
-
-    Returns:
-        The result of the import, and the scores.
+    """Import the samples that lm-evaluation-harness logged of one task as one observation; also returns their scores.
 
     Raises:
         RbpxError: the request lacks a name, or as in `read_samples` and `import_file`.
@@ -144,7 +140,7 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
 
 
 def _written(store: Store, new: pa.Table, table: Rows, columns: Columns, config: ImportConfig) -> str:
-    """Write the new observations with where they come from; returns the name of their file, "" where there are none."""
+    """Write the new observations with where they come from; returns the name of their file, "" without any."""
     if not new.num_rows:
         return ""
     origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256, "imported_at": now()}
@@ -173,11 +169,7 @@ def _with_given(table: Rows, config: ImportConfig) -> Rows:
 def _judged(
     reading: ObservationFile, store: Store, table: Rows, columns: Columns, config: ImportConfig
 ) -> tuple[Comparison, pa.Table]:
-    """Compare a file with the store, filling in sizes that it does not name, and refuse faults and contradictions.
-
-    Returns:
-        The comparison, and the observations that files of that name gave before.
-    """
+    """Compare a file with the store, and refuse faults and contradictions; also returns what that file gave before."""
     name = table.path.name
     before, others = observations_of(store, config.source, name)
     stored = others if config.replace else pa.concat_tables([before, others], promote_options="default")
