@@ -122,7 +122,7 @@ WITH_PYTHON = {
 
 def test_python_that_is_shown_runs(sample: Path, tmp_path: Path) -> None:
     """All of it in one process, each page with names of its own."""
-    assert WITH_PYTHON.keys() >= {"other-tools", "paper"}
+    assert WITH_PYTHON.keys() >= {"other-tools", "report"}
     shutil.copytree(sample, tmp_path / "store")
     pages = [
         f"exec(compile({code + GIVEN.get(name, '')!r}, {name!r}, 'exec'), {{}})\n" for name, code in WITH_PYTHON.items()
