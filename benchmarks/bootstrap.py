@@ -15,8 +15,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.questions.fit import FitKeys
-from rbpx.questions.fit import analysis as size_laws
 from rbpx.questions.regimes.ask import answer as regimes
+from rbpx.runs.laws import analyse
 from rbpx.runs.points.sizes import weigh_group
 from rbpx.runs.select.groups import select
 from rbpx.store.sql import connect
@@ -53,7 +53,7 @@ def main(n_tokens: int) -> None:
                     timed(lambda: weigh_group(connection, group, request, K, ())),
                 ),
                 (f"the laws at {len(K)} k, with intervals", timed(lambda: regimes(connection, group, request))),
-                ("the same, and the choice of form", timed(lambda: size_laws.analyse(connection, group, request))),
+                ("the same, and the choice of form", timed(lambda: analyse(connection, group, request))),
             ]
     print(f"| 7 sizes x {1000 * n_tokens:,} tokens, {len(K)} k | s | ratio |\n|---|---|---|")
     for name, seconds in rows:

@@ -4,7 +4,7 @@ A row is one interval of one world; no test counts: what is counted over draws s
 intervals of 95 % hold as seldom 1 time of 1,000. Programs of their own count for surfaces, predictions, loss to loss
 and multipliers in size and tokens.
 
-    python benchmarks/coverage.py [DRAWS, default 200] [WORD ...]
+    python benchmarks/coverage_of_intervals.py [DRAWS, default 200] [WORD ...]
 
 Words name rows by what they begin with: `units`, `"gap"`.
 """

@@ -1,4 +1,4 @@
-"""Points drawn from laws whose constants are known, for tests and for benchmarks/coverage.py."""
+"""Points drawn from laws whose constants are known, for tests and for benchmarks/coverage_of_intervals.py."""
 
 import math
 from collections import Counter

@@ -80,7 +80,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-SILENT = {"measure", "import", "report"}  # what they do is told beside the results
+SILENT = {"measure", "import", "report", "audit"}  # what they do is told beside the results
 SHOWN = [command for command in COMMANDS if command.startswith("python")]
 
 
