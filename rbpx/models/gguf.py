@@ -145,23 +145,6 @@ def pretrained(place: Path) -> tuple[Path, dict[str, Any]]:
     return (place.parent, {"gguf_file": place.name}) if is_gguf(place) else (place, {})
 
 
-def weights_options(path: Path, name: str) -> dict[str, Any]:
-    """Further arguments of `from_pretrained`, with which it expands all weights on loading, on any device.
-
-    Raises:
-        RbpxError: transformers does not read the architecture from such files.
-    """
-    from transformers import GgufConfig
-    from transformers.integrations.gguf import GGUF_ARCHS
-    from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
-
-    own = read_header(path, name).architecture
-    aliases = {"qwen2moe": "qwen2_moe", "qwen3moe": "qwen3_moe", "gpt-oss": "gpt_oss", "minimax-m2": "minimax_m2"}
-    if own not in GGUF_ARCHS and aliases.get(own, own) not in GGUF_SUPPORTED_ARCHITECTURES:
-        raise _unread(name, f"is of architecture {own[:80]}, which transformers does not read from GGUF")
-    return {"quantization_config": GgufConfig(dequantize=True)}
-
-
 def take_rest(model: Any, path: Path, name: str) -> None:
     """Check a loaded model against its file, and set its rotary frequency factors, which the reader ignores.
 

@@ -18,7 +18,7 @@ from rbpx.errors import RbpxError, first_line
 from rbpx.models.architecture import auto_class, beside_text, build, read_config
 from rbpx.models.devices import is_out_of_memory
 from rbpx.models.folder import weight_files
-from rbpx.models.gguf import pretrained, take_rest, weights_options
+from rbpx.models.gguf import pretrained, take_rest
 from rbpx.models.tensor_parallel import TensorGroup, load_split
 
 # Tensors that older versions of an architecture saved, and that a model computes for itself.
@@ -44,6 +44,7 @@ def load_weights(
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.
     """
+    from transformers import GgufConfig
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
@@ -52,7 +53,6 @@ def load_weights(
     if split is not None and (is_file or (isinstance(split, Split) and not safe)):  # accelerate loses tied weights
         raise RbpxError(f"{name} has no safetensors, so it is measured on one device; drop device=split or parallel=")
     try:
-        of_file = weights_options(folder, name) if is_file else {}
         config = read_config(folder, name)
         options = {
             "dtype": dtype,
@@ -73,8 +73,10 @@ def load_weights(
             elif device.type != "cpu":
                 options["device_map"] = {"": device}  # each tensor goes there directly from its file
             holder, file = pretrained(folder)
+            if is_file:
+                options["quantization_config"] = GgufConfig(dequantize=True)  # all weights are expanded on loading
             with redirect_stderr(StringIO()) if is_file else nullcontext():  # a bar that transformers cannot turn off
-                model, report = auto_class(config).from_pretrained(holder, **file, **of_file, **options)
+                model, report = auto_class(config).from_pretrained(holder, **file, **options)
         model = model.eval() if split is not None else model.to(device).eval()
     except RbpxError:
         raise
@@ -87,7 +89,8 @@ def load_weights(
             raise RbpxError(
                 f"{name} needs code of its own, and rbpx runs none; use a checkpoint of an architecture of transformers"
             ) from None
-        raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}") from None
+        advice = "; measure the model's safetensors" if is_file else ""
+        raise RbpxError(f"{name} cannot be loaded as a causal language model: {first_line(problem)}{advice}") from None
     _check_names(model, config, report, name)
     if not is_file and not _says_quantised(config):
         _check_numbers(model, files, report["unexpected_keys"], name)
