@@ -16,15 +16,13 @@ from rbpx.laws.names import IMPORTED, SizeBy
 from rbpx.runs.run import ALIKE, MEASURED, OF_TRAINING, Run, grouped
 from rbpx.store.schema import varied
 from rbpx.store.sql import ask_once, whole_runs
-from rbpx.ties import Ties
 
-_OF_RUNS = ("quantise", "variants")  # filters applied to runs, not in SQL
 _AGREED = (
     *("weight", "lr", "schedule", "schedule_tokens", "warmup_tokens", "decay_tokens", "lr_decay", "final_lr"),
     *("active_params", "total_params", "cross_entropy_nats"),
 )
 _SIZES = ("non_embedding_params", "active_params")  # written as integers where they are whole
-_NARROWS = ("sources", "families", "sizes", "datasets", "protocols", "revisions", *_OF_RUNS)
+_NARROWS = ("families", "sizes", "datasets", "protocols", "revisions")
 
 
 def select_runs(
@@ -53,16 +51,16 @@ def select_runs(
 
 def _selected(connection: duckdb.DuckDBPyConnection, request: Narrowing, cell_keys: Sequence[str] | None) -> list[Run]:
     if cell_keys is not None:
-        return _measured(connection, dict.fromkeys(_NARROWS), list(cell_keys))
-    runs = _narrowed(connection, choices(request), request.ties)
+        return _measured(connection, **dict.fromkeys(_NARROWS), cell_keys=list(cell_keys))
+    runs = _narrowed(connection, request)
     if not runs and request.dataset is not None and request.dataset.has_file_name:
-        runs = _narrowed(connection, choices(request) | {"datasets": [UNNAMED]}, request.ties)
+        runs = _narrowed(connection, request, datasets=[UNNAMED])
     return runs
 
 
 def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Narrowing, dataset: str) -> list[Run]:
     """Select the runs of a request on another text."""
-    runs = _narrowed(connection, choices(request) | {"datasets": [dataset]}, request.ties)
+    runs = _narrowed(connection, request, datasets=[dataset])
     return [run for run in runs if not run.is_plan]
 
 
@@ -77,7 +75,10 @@ def choices(request: Narrowing) -> dict[str, list[str] | None]:
     names_states = model is not None and (model.revision, model.quantise, model.adapter) != (None, None, None)
     if model is not None and not (model.family is None and model.id is None and names_states):
         families = [*(families or []), family_name(request)]
+    variants: list[Any] | None = request.variants
     adapters = None if model is None else names_of("model.adapter", model.adapter)
+    if adapters is not None:  # None for the plain model
+        variants = [each for each in variants_of(adapters).values() if variants is None or each in variants]
     return {
         "sources": None if request.source is None else [request.source],
         "families": families,
@@ -86,13 +87,8 @@ def choices(request: Narrowing) -> dict[str, list[str] | None]:
         "protocols": None if protocol is None else [protocol.name],
         "revisions": None if model is None else _revisions(model),
         "quantise": None if model is None or model.quantise is None else [model.quantise],
-        "variants": request.variants if adapters is None else _variants(adapters, request.variants),
+        "variants": variants,
     }
-
-
-def _variants(adapters: Sequence[str], wanted: Sequence[str] | None) -> list[Any]:
-    """None for the plain model, restricted to those requested."""
-    return [each for each in variants_of(adapters).values() if wanted is None or each in wanted]
 
 
 def _revisions(model: ModelConfig) -> list[str] | None:
@@ -102,15 +98,16 @@ def _revisions(model: ModelConfig) -> list[str] | None:
     return named if named and len(named) == len(labels) else None
 
 
-def _narrowed(
-    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
-) -> list[Run]:
-    sources, quantise, variants = (choices[name] for name in ("sources", *_OF_RUNS))
-    runs = _measured(connection, choices, None) if sources is None or MEASURED in sources else []
+def _narrowed(connection: duckdb.DuckDBPyConnection, request: Narrowing, **others: list[str]) -> list[Run]:
+    """The runs of a request, with `others` in place of its own choices."""
+    names = choices(request) | others
+    sources, quantise, variants = (names.pop(name) for name in ("sources", "quantise", "variants"))
+    runs = _measured(connection, **names, cell_keys=None) if sources is None or MEASURED in sources else []
     if quantise is not None:
         runs = _rounded(runs, quantise)
     else:
-        runs += _imported(connection, choices, ties)
+        ties = None if request.ties is None else request.ties.value
+        runs += _imported(connection, **names, sources=sources, ties=ties)
     return runs if variants is None else [run for run in runs if run.variant in variants]
 
 
@@ -128,31 +125,24 @@ def _rounded(runs: Sequence[Run], kinds: Sequence[str]) -> list[Run]:
     return kept
 
 
-def _measured(
-    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], cell_keys: list[str] | None
-) -> list[Run]:
-    narrowed = {name: value for name, value in choices.items() if name not in ("sources", *_OF_RUNS)}
-    rows = ask_once(connection, "runs", **narrowed, cell_keys=cell_keys).to_pylist()
+def _measured(connection: duckdb.DuckDBPyConnection, **names: list[str] | None) -> list[Run]:
+    rows = ask_once(connection, "runs", **names).to_pylist()
     whole = whole_runs(connection, [row["run_id"] for row in rows])
     rows = [row for row in rows if row["run_id"] in whole]
     return [Run((row["run_id"],), **{key: row[key] for key in row.keys() - {"run_id", "cell_key"}}) for row in rows]
 
 
-def _imported(
-    connection: duckdb.DuckDBPyConnection, choices: dict[str, list[str] | None], ties: Ties | None
-) -> list[Run]:
-    choices = {name: value for name, value in choices.items() if name not in _OF_RUNS}
-    rows = ask_once(connection, "imported", **choices, ties=None if ties is None else ties.value).to_pylist()
-
+def _imported(connection: duckdb.DuckDBPyConnection, **names: list[str] | str | None) -> list[Run]:
+    rows = ask_once(connection, "imported", **names).to_pylist()
     knobs = varied(rows[0]) if rows else []
-    names = (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)
+    of_run = (*ALIKE, "size", "non_embedding_params", *OF_TRAINING)
     runs = []
-    for members in grouped(rows, lambda row: tuple(str(row.get(name)) for name in (*names, *knobs))).values():
+    for members in grouped(rows, lambda row: tuple(str(row.get(name)) for name in (*of_run, *knobs))).values():
         first = members[0]
         agreed = {name: _one(row[name] for row in members) for name in (*_AGREED, *IMPORTED)}
         counts = {row["n_tokens"] for row in members if row["n"] == 1} - {None}
         items = [row for row in members if row["item"] is not None]
-        facts = {name: first.get(name) for name in names} | {name: agreed[name] for name in _AGREED}
+        facts = {name: first.get(name) for name in of_run} | {name: agreed[name] for name in _AGREED}
         facts |= {name: int(of) for name in _SIZES if (of := facts[name]) is not None and of == int(of)}
         runs.append(
             Run(
