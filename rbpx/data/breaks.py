@@ -57,7 +57,6 @@ def _reaches_over(token: Any) -> bool:
 
 
 def _parts(component: Any, inner: str) -> list[dict[str, Any]] | None:
-    """A component as a list of its parts in tokenizer.json; None if it cannot be serialised."""
     if component is None:
         return []
     try:
@@ -88,7 +87,6 @@ def _replaces_spaces(normalizer: dict[str, Any]) -> bool:
 
 
 def _first_rule(splitters: Iterable[dict[str, Any]], space: str) -> re.Pattern[str] | None:
-    """Of the first part that ends a pre-token at every break; earlier parts may only split further."""
     for part in splitters:
         match part:
             case {"type": "ByteLevel", "use_regex": True} if space == " ":

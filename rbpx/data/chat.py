@@ -89,7 +89,6 @@ def _with_system(turns: Sequence[Turn], system: str | None) -> list[Turn]:
 
 
 def _render(tokenizer: Any, turns: Sequence[Turn], begins: bool) -> str:
-    """With `begins` up to where the assistant's answer starts."""
     from jinja2 import TemplateError
 
     messages = [{"role": role, "content": text} for role, text in turns]

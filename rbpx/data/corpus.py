@@ -66,7 +66,6 @@ def read_stdlib() -> Sequence[Text]:
 
 @cache
 def _read_modules(root: Path) -> Sequence[Text]:
-    """Of library code below a folder, cached for all jobs of a sweep."""
     sources = []
     for name in sorted(_modules(root), key=lambda name: name.parts):
         if name.parts[0].startswith(_OF_THIS_MACHINE):
@@ -77,7 +76,6 @@ def _read_modules(root: Path) -> Sequence[Text]:
 
 
 def _modules(root: Path) -> Iterator[PurePath]:
-    """Relative paths of the .py files of library code below a folder."""
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in _NOT_STDLIB]
         within = PurePath(folder).relative_to(root)

@@ -94,7 +94,6 @@ def _of_item(
     n_bytes_T: npt.NDArray[np.int64],
     window: int,
 ) -> Window:
-    """`n_bytes_T` are the bytes of the tokens of context and target together."""
     if len(target) > window:
         raise RbpxError(
             f"{_which(document)} has a target of {len(target):,} tokens, but the model reads {window:,} at once, which "

@@ -119,7 +119,6 @@ def _current_commit(hub: str, revision: str | None) -> str | Exception:
 
 
 def _opened(dataset: DatasetConfig, commit: str) -> tuple[Any, list[tuple[str, str]]]:
-    """The dataset as `datasets` loads it; and split and `hf://` address of each file of the requested splits."""
     from datasets import load_dataset_builder
 
     builder = load_dataset_builder(dataset.hub, dataset.subset, revision=commit)
@@ -201,7 +200,6 @@ def place_of(dataset: DatasetConfig, with_split: bool = True) -> str:
 
 @contextmanager
 def _delivered(dataset: DatasetConfig) -> Iterator[None]:
-    """Turn any error of loading a dataset into one line."""
     from datasets.exceptions import DatasetNotFoundError
 
     try:

@@ -180,7 +180,6 @@ class _Reader:
         return [self.text(template, "choices", clean=False) for template in templates]
 
     def right(self, n_choices: int) -> int:
-        """The row's number, or the place of its label."""
         place, given = self.task.right, self.task.labels
         assert place is not None, "choices come with what is right"
         value = self.value(place, "right")

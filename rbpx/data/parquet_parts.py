@@ -64,7 +64,6 @@ def read_parts(
 def _drawn_groups(
     files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None
 ) -> tuple[list[tuple[_RowGroup, list[int]]], list[int]]:
-    """The row groups with drawn rows, each with these; and all drawn rows in their order."""
     if not (wanted.takes_every_row and all(path.endswith(".parquet") for _, path in files)):
         raise RbpxError(
             f"dataset.draw=parts reads drawn rows of Parquet alone, so not {place} if it is in other files, or with "

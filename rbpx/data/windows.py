@@ -216,7 +216,6 @@ def _first_tokens(
 
 
 def _beginning(text: str, n_characters: int, rule: re.Pattern[str] | None) -> str:
-    """Up to the first possible cut after so many characters; all of it if there is none."""
     place = None if rule is None or len(text) <= n_characters else rule.search(text, n_characters)
     return text if place is None else text[: place.start()]
 

@@ -67,7 +67,6 @@ class Needed:
 
 
 def _missing(needed: Sequence[Needed]) -> dict[Hashable, int]:
-    """The bytes of each file that is not here, by what a repository keeps once."""
     return {(of.place[:2], file.blob): file.n_bytes for of in needed for file in of.files if not file.is_here}
 
 
@@ -81,7 +80,6 @@ class _Grid:
     problem: RbpxError | None = None
 
     def result(self) -> Measured:
-        """As if each cell that can be measured now were measured."""
         stopped = next((text.problem for text in self.texts if text.problem is not None), self.problem)
         if stopped is not None:
             return not_measured(self.request, stopped)

@@ -127,7 +127,6 @@ class Reopener:
         return self._loaded[key]
 
     def _record(self, run: RunNames) -> Record:
-        """The newest request that this run answered under these names."""
         names = asdict(run)
         answered = [
             cell for cell in self.store.records("cells") if all(cell[name] == own for name, own in names.items())

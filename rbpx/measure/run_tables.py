@@ -44,7 +44,6 @@ def _is_true(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.
 
 
 def _documents_of(columns: Columns, documents: Sequence[Document]) -> npt.NDArray[np.intp]:
-    """Indices in `documents`, which are sorted by id."""
     return np.searchsorted([document.doc_id for document in documents], np.asarray(columns["doc_id"]))
 
 

@@ -88,7 +88,6 @@ def measure_grids(
 
 
 def _open(requests: Sequence[GridKeys], quiet: bool) -> list[_Measuring | Measured]:
-    """Limited to its shard; the result of a request that is wrong or has no cell there."""
     opened: list[_Measuring | Measured] = []
     parts: Sequence[frozenset[int] | None] = [None] * len(requests)
     try:
@@ -133,7 +132,6 @@ def _tell_loading(what: str, quiet: bool) -> Tell:
 def _measure_on(
     device: Device, tensor: int | None, grids: Sequence[_Measuring], number: int, n_jobs: int | None, quiet: bool
 ) -> None:
-    """Model by model; the failure of a cell is recorded, and the next one is measured."""
     for engine in (grid.grid.request.engine for grid in grids if grid.grid.request.engine is not None):
         refuse_launched(engine)
 

@@ -78,7 +78,6 @@ def divide(requests: Sequence[GridKeys], n_shards: int) -> list[Load]:
 
 
 def _cells(requests: Sequence[GridKeys]) -> dict[tuple[Cell, str], tuple[Place, float | None]]:
-    """The distinct (cell, text) pairs: first place and cost of each."""
     found: dict[tuple[Cell, str], tuple[Place, float | None]] = {}
     for number, request in enumerate(requests):
         for place, cell in enumerate(_named(request)):
@@ -89,7 +88,6 @@ def _cells(requests: Sequence[GridKeys]) -> dict[tuple[Cell, str], tuple[Place, 
 
 
 def _named(request: GridKeys) -> list[Cell]:
-    """A request's cells in their order, without reading its text or models."""
     named = request if request.protocol is not None else request.but(protocol=ProtocolConfig())
     return cells(named, None, defaultdict(lambda: None))
 

@@ -101,7 +101,6 @@ def _untie(model: nn.Module) -> None:
 
 @contextmanager
 def _explained(adapter: str, name: str) -> Iterator[None]:
-    """Turn any error of peft into one line."""
     try:
         yield
     except RbpxError:

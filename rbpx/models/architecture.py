@@ -286,7 +286,6 @@ def _experts_of_a_token(model: Any, around: nn.Module) -> int | None:
 
 
 def _inside(model: nn.Module) -> list[nn.Parameter]:
-    """The distinct parameters outside embeddings and output head."""
     head: nn.Module | None = model.get_output_embeddings()  # type: ignore[operator]
     excluded = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     if head is not None:
@@ -295,7 +294,6 @@ def _inside(model: nn.Module) -> list[nn.Parameter]:
 
 
 def _of_text(model: nn.Module) -> list[nn.Parameter]:
-    """The distinct parameters that text passes."""
     beside = {id(parameter) for parameters in beside_text(model).values() for parameter in parameters}
     return [parameter for parameter in model.parameters() if id(parameter) not in beside]
 

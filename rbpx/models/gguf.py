@@ -202,7 +202,6 @@ def _check_rotations(frequencies: Sequence[Any], header: GgufHeader, name: str) 
 
 
 def _check_keys(model: Any, header: GgufHeader, name: str) -> None:
-    """Check that the model's configuration has every architecture key of the file."""
     from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
     from transformers.integrations.gguf import GGUF_CONFIG_ARCHS
 

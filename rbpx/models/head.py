@@ -95,7 +95,7 @@ NO_PAST: Final[Mapping[str, Any]] = {"use_cache": False}
 
 
 class _HeadReachedError(Exception):
-    """Stops the forward pass at the head, once its input is known."""
+    """Stops the forward pass at the head."""
 
 
 def head_input(model: nn.Module, ids_BT: Tensor, past: Mapping[str, Any] = NO_PAST) -> Tensor:
@@ -271,7 +271,6 @@ def _softcap(logits_NV: Tensor, cap: float) -> Tensor:
 
 
 def _soft_caps(config: Any) -> list[float]:
-    """Their names differ by architecture."""
     named = {key: value for key, value in config.to_dict().items() if "logit" in key and "cap" in key}
     return [float(cap) for cap in named.values() if isinstance(cap, int | float) and cap > 0]
 

@@ -128,6 +128,5 @@ def _with_other_end(model: Any, ids_BT: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _settings(model: Any) -> dict[tuple[str, str], str]:
-    """What its modules are set to by a word, as the kind of their attention."""
     named = ((name, vars(module)) for name, module in model.named_modules())
     return {(name, key): word for name, own in named for key, word in own.items() if isinstance(word, str)}

@@ -221,7 +221,6 @@ def _head(model: nn.Module, name: str, dtype: str, group: TensorGroup | None) ->
 
 @contextmanager
 def _in_memory(name: str) -> Iterator[None]:
-    """Say what to do where memory runs out."""
     try:
         yield
     except Exception as problem:

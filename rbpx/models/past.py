@@ -86,12 +86,10 @@ def _joined(parts: Sequence[tuple[Tensor, Tensor]], own: Tensor, n_unseen: int) 
 
 
 class _Full(_Joined, DynamicLayer):  # type: ignore[misc]
-    """A layer that attends to all tokens before."""
+    ...
 
 
 class _Sliding(_Joined, DynamicSlidingWindowLayer):  # type: ignore[misc]
-    """A layer that attends to the last tokens before."""
-
     def _count(self, n_tokens: int) -> None:
         super()._count(n_tokens)
         self.cumulative_length = self.n_read

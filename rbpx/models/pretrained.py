@@ -156,13 +156,11 @@ def _says_quantised(config: Any) -> bool:
 
 
 def _prefix(unexpected: Sequence[str], missing: Sequence[str]) -> str:
-    """What all names of a file have before those of the model; nothing if they differ by more."""
     found = [key.removesuffix(name) for key in unexpected[:1] for name in missing if key.endswith(f".{name}")]
     return next((prefix for prefix in found if all(key.startswith(prefix) for key in unexpected)), "")
 
 
 def _meaning(model: Any, key: str) -> str:
-    """What a tensor says for which the model has no place."""
     paths = [f".{path}" for path, _ in model.named_modules()]
     above, _, own = key.rpartition(".")
     if _OF_ADAPTER.search(key):
@@ -195,7 +193,6 @@ def _check_numbers(model: Any, files: Sequence[Path], unused: Collection[str], n
 
 
 def _matrices_of_others(files: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """Names and types of the matrices that are not of `_FLOATS`."""
     for path in files:
         if path.suffix == ".safetensors":
             with safe_open(path, framework="pt") as file:
@@ -210,7 +207,6 @@ def _matrices_of_others(files: Sequence[Path]) -> Iterator[tuple[str, str]]:
 
 
 def _device_map(split: Split) -> dict[str, Any]:
-    """Accelerate's automatic map."""
     logger = logging.getLogger("accelerate.big_modeling")
     logger.setLevel(logging.ERROR)  # it would warn that parts are offloaded, which is intended
     limits = None if split.limits is None else dict(split.limits)

@@ -96,7 +96,6 @@ def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
 
 
 def _replicates(points: Points, signed: bool) -> Replicates | None:
-    """Times the sign of the quantity; None with one document."""
     if points.y_BN is None or points.doubt is Status.one_document:
         return None
     sign = -1 if signed and len(points.y_N) > 0 and points.y_N[0] < 0 else 1

@@ -226,7 +226,6 @@ def by_progress(runs: Iterable[Run]) -> list[Run]:
 
 
 def _progress(run: Run) -> tuple[float, int, bool]:
-    """Tokens, then steps; the released model comes last."""
     is_released, tokens = run.revision in (None, "main"), tokens_of(run)
     if tokens is None:
         tokens = math.inf if is_released else 0.0

@@ -127,7 +127,6 @@ def _length(states: Sequence[Run], held: Sequence[int]) -> float:
 
 
 def _place(states: Sequence[Run], at: int, peak: float, names: set[str]) -> SchedulePhase:
-    """Of a checkpoint whose rate is not held."""
     run, is_last, tokens = states[at], at == len(states) - 1, tokens_of(states[at])
     if names and names <= CONSTANT:
         return SchedulePhase.middle if run.lr is not None and run.lr < peak * (1 - _SAME) else SchedulePhase.constant

@@ -101,7 +101,6 @@ def tokens_of(connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequenc
 
 
 def _scored(connection: duckdb.DuckDBPyConnection, group: Group, run: Run) -> list[NDArray[Any]]:
-    """Key, nats and rank of the scored tokens with a finite loss, by key."""
     doc_id, position, token_id, nats, rank = text_tokens(connection, run.run_id, group.ties)
     key = doc_id.astype(np.int64) << _BITS[0] | position.astype(np.int64) << _BITS[1] | token_id
     columns, is_known = [key, nats, rank], np.isfinite(nats)

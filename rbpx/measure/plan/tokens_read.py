@@ -64,7 +64,6 @@ def _reads_same_text(cell: Cell, cut: Cut, run: Record) -> bool:
 
 @cache
 def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
-    """Hash and effective BOS policy; None if it cannot be loaded."""
     try:
         tokenizer: Any = load_tokenizer(folder, str(folder))
         return hash_tokenizer(tokenizer), acting_bos(tokenizer, Bos(bos)).value

@@ -311,7 +311,6 @@ def read_batch(
 
 @contextmanager
 def _named(loaded: LoadedModel, places: Places) -> Iterator[None]:
-    """Say at which token logits are not finite."""
     try:
         yield
     except NonFiniteLogits as problem:

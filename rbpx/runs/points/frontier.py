@@ -55,8 +55,6 @@ def frontier(series: Sequence[Points]) -> tuple[list[Points], tuple[SweepCell, .
 
 
 def _cells(runs: Sequence[Run]) -> list[list[int]]:
-    """The indices of the runs of each size and number of tokens."""
-
     def cell(at: int) -> tuple[Any, ...]:
         run = runs[at]
         step = run.training_step if run.axis is Axis.step else None
@@ -66,7 +64,6 @@ def _cells(runs: Sequence[Run]) -> list[list[int]]:
 
 
 def _cell(points: Points, places: Sequence[int]) -> tuple[Run, SweepCell]:
-    """A run that represents one size and number of tokens, and the best finite value there."""
     runs, y_N = [points.runs[at] for at in places], points.y_N[places]
     known = np.flatnonzero(np.isfinite(y_N)) if np.isfinite(y_N).any() else np.arange(len(y_N))
     names = dict.fromkeys(name for run in runs for name in run.varied)

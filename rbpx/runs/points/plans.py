@@ -54,7 +54,6 @@ def planned(states: Sequence[Run]) -> Training | str:
 
 
 def _scheduled(schedule: str, run: Run, until: float, peak: float, has_rates: bool) -> Floats | str:
-    """The rate of each step by the name of a schedule, or why it says none."""
     if not run.training_tokens or not run.training_step:
         return "its schedule ends in tokens, but no D says how many a step has: give tokens_per_step="
     per_step = run.training_tokens / run.training_step

@@ -130,7 +130,6 @@ def _whole(
 def _shares(
     doc: Any, rank: Any, tokens: Any, logprob: Any, weights_BD: npt.NDArray[Any], k_grid: Sequence[int]
 ) -> tuple[Curves, Curves]:
-    """Sums over documents, resampled by one matrix product."""
     n_documents, n_k = weights_BD.shape[1], len(k_grid)
     bin_N = np.searchsorted(k_grid, rank)  # the smallest k that is at least the rank
     counted = np.bincount(bin_N * n_documents + doc, tokens, (n_k + 1) * n_documents).reshape(n_k + 1, n_documents)
@@ -175,7 +174,6 @@ def _parameter(fit: RankFit, name: str) -> float:
 
 
 def _replicate_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
-    """(beta, gamma) of each replicate; NaN where the fit itself has no mu and sigma to start from."""
     if paper.status is not Status.ok:
         unknown_B = np.full(len(weights_BD), np.nan)
         return unknown_B, unknown_B

@@ -107,7 +107,6 @@ def _measured(connection: duckdb.DuckDBPyConnection, group: Group, request: Task
 
 
 def _feature(name: str, answers: Answers, weights_BI: Floats, k: int) -> Floats:
-    """Of all items and of each replicate, [B]: a ratio of sums over items; shares as -ln share."""
     nats_I, n_I = answers.nats_I, np.array([len(ranks) for ranks in answers.ranks], np.float64)
     if name == "error_entropy":
         return _error_entropy(answers, weights_BI)
@@ -125,7 +124,6 @@ def _feature(name: str, answers: Answers, weights_BI: Floats, k: int) -> Floats:
 
 
 def _error_entropy(answers: Answers, weights_BI: Floats) -> Floats:
-    """Of the ranks of all tokens, nats (`rbpx.laws.ranks.error_entropy`)."""
     item_T = np.repeat(np.arange(len(answers.ranks)), [len(ranks) for ranks in answers.ranks])
     _, column_T = np.unique(np.concatenate(answers.ranks), return_inverse=True)
     counts_IE = csr_array((np.ones(len(item_T)), (item_T, column_T)))

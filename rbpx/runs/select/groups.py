@@ -301,7 +301,6 @@ def shared(run: Run) -> tuple[str, ...]:
 
 
 def _beside(group: Group) -> tuple[str, ...]:
-    """What groups of a family on a text share when they differ in variant alone."""
     return named(group.first, [name for name in _SHARED if name != "variant"])
 
 
@@ -310,7 +309,6 @@ def _size(run: Run) -> tuple[float, str, int]:
 
 
 def _each_once(runs: Iterable[Run]) -> list[Run]:
-    """One run for each set of weights, in order: the released model, else the one trained furthest."""
     once: dict[Any, Run] = {}
     for run in sorted(runs, key=_released_first):
         once.setdefault(_of_weights(run), run)

@@ -159,7 +159,6 @@ def _imported(connection: duckdb.DuckDBPyConnection, **names: list[str] | str | 
 
 
 def _one(values: Iterable[Any]) -> Any:
-    """The value on which all rows agree; None where none has it, or they differ."""
     known = set(values) - {None}
     return known.pop() if len(known) == 1 else None
 
