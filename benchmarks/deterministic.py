@@ -19,7 +19,7 @@ from rbpx.cli.registry import asking
 from rbpx.config.compose import compose
 from rbpx.data.windows import cut_windows
 from rbpx.measure.distributed import ProcessGroup, repeatable
-from rbpx.measure.extract import TokenRows, measure_windows
+from rbpx.measure.extract import TokenColumns, measure_windows
 from rbpx.measure.reading.reading import Reading
 from rbpx.measure.runner import draw_sample
 from rbpx.models.load import load_model
@@ -38,7 +38,7 @@ def main(size: str, n_rounds: int) -> None:
     windows = cut_windows(documents, loaded.tokenizer, 512)
     wall_s: dict[bool, list[float]] = {False: [], True: []}
     cpu_s: dict[bool, list[float]] = {False: [], True: []}
-    rows: dict[tuple[bool, int], TokenRows] = {}
+    rows: dict[tuple[bool, int], TokenColumns] = {}
     for _ in range(n_rounds):
         for deterministic in (False, True):
             for budget in BUDGETS:
@@ -53,7 +53,7 @@ def main(size: str, n_rounds: int) -> None:
     n_tokens = len(rows[False, BUDGETS[0]])
     print(f"ladder {size} on pydoc: {n_tokens:,} tokens, {torch.get_num_threads()} threads, median of {n_rounds}")
     for deterministic in (False, True):
-        one, other = (rows[deterministic, budget].columns for budget in BUDGETS)
+        one, other = (rows[deterministic, budget] for budget in BUDGETS)
         moved = int(((one["greater"] != other["greater"]) | (one["ties"] != other["ties"])).sum())
         apart = float(np.abs(one["logprob"] - other["logprob"]).max())
         wall, cpu = statistics.median(wall_s[deterministic]), statistics.median(cpu_s[deterministic])

@@ -156,7 +156,7 @@ def measured(loaded: Any, windows: Sequence[Window], kernel: str) -> Columns:
     alone = ProcessGroup(0, 1, loaded.model.device)
     reading = extract.Reading(loaded, windows, alone, 4096, lambda n: None)
     with patch.object(extract, "_MIN_LOGITS_FOR_TILES", fewest), patch.object(definition, "_HAS_TRITON", has_triton):
-        return extract.measure_windows(reading).columns
+        return extract.measure_windows(reading)
 
 
 @dataclasses.dataclass(frozen=True)

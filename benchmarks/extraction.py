@@ -112,7 +112,7 @@ def floor(loaded: LoadedModel, windows: Sequence[Window]) -> None:
 def rbpx(loaded: LoadedModel, windows: Sequence[Window]) -> "np.ndarray[Any, Any]":
     """Ranks by rbpx."""
     alone = ProcessGroup(0, 1, loaded.model.device)
-    columns = measure_windows(Reading(loaded, windows, alone, PER_BATCH, lambda n: None)).columns
+    columns = measure_windows(Reading(loaded, windows, alone, PER_BATCH, lambda n: None))
     return 1 + columns["greater"] + columns["ties"]
 
 

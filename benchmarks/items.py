@@ -109,7 +109,7 @@ def floor(loaded: LoadedModel, windows: Sequence[Window], context: int) -> None:
 def sums(windows: Sequence[Window], rows: Any) -> np.ndarray:
     """Log-probability of each document, nats."""
     total = np.zeros(len(windows))
-    np.add.at(total, rows.columns["doc_id"], rows.columns["logprob"].astype(float))
+    np.add.at(total, rows["doc_id"], rows["logprob"].astype(float))
     return total
 
 

@@ -126,7 +126,7 @@ def _ranked(cell: Cell, reading: Reading, parts: Parts | None, started_at: str) 
     if processes.device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(processes.device)  # else the peak of an earlier cell remains
     wall_from = time.monotonic()
-    columns = measure_windows(replace(reading, shares=shares), parts).columns
+    columns = measure_windows(replace(reading, shares=shares), parts)
     wall_s = time.monotonic() - wall_from + (0.0 if parts is None else parts.wall_s)
     computed = {"quantise": cell.rounded_to, "deterministic": cell.deterministic, "head": loaded.head.after}
     extras = {"torchao": cell.quantise is not None, "gguf": is_gguf(cell.model), "peft": cell.adapter is not None}

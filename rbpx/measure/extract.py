@@ -65,20 +65,11 @@ def _place(window: Window) -> tuple[int, int]:
 
 _MIN_LOGITS_FOR_TILES = 1 << 28  # fewer take less time than loading numba, about 1 s
 COLUMNS = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
+TokenColumns = dict[str, npt.NDArray[Any]]
+"""Columns of the scored tokens, in order of (doc_id, position); see the relation `tokens`."""
 
 
-@dataclass(frozen=True, eq=False)
-class TokenRows:
-    """Columns of the scored tokens, in order of (doc_id, position); see the relation `tokens`."""
-
-    columns: dict[str, npt.NDArray[Any]]
-
-    def __len__(self) -> int:
-        """Number of scored tokens."""
-        return len(self.columns["doc_id"])
-
-
-def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenRows:
+def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenColumns:
     """Rank every scored token of every window; every process returns the rows of all.
 
     `parts` stores rows as they are measured and returns those of an interrupted run.
@@ -95,7 +86,7 @@ def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenRows:
     measured = of_once.measure(of_batch)
     if len(once.windows) < len(once.of_all):
         reading.advance((reading.n_tokens - of_once.n_tokens) // reading.processes.n_models)
-    return TokenRows(once.columns_of_all(_merge(measured, of_once.n_tokens)))
+    return once.columns_of_all(_merge(measured, of_once.n_tokens))
 
 
 # Record of a scored token, as sent between processes and stored in parts.
@@ -130,7 +121,7 @@ def _known_or_ranked(loaded: LoadedModel, batch: Batch, parts: Parts) -> Callabl
     return kept
 
 
-def _merge(parts: list[npt.NDArray[Any]], n_tokens: int) -> dict[str, npt.NDArray[Any]]:
+def _merge(parts: list[npt.NDArray[Any]], n_tokens: int) -> TokenColumns:
     rows = np.concatenate([np.empty(0, ROW), *parts])
     rows = rows[np.lexsort((rows["position"], rows["doc_id"]))]
     twice = (np.diff(rows["doc_id"]) == 0) & (np.diff(rows["position"]) == 0)

@@ -18,7 +18,7 @@ from rbpx.data.items import Part
 from rbpx.data.windows import Window, cut_windows
 from rbpx.errors import MeasureError, UnexpectedError
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
+from rbpx.measure.extract import COLUMNS, TokenColumns, measure_windows
 from rbpx.measure.reading.batches import batch_windows
 from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel
@@ -62,7 +62,7 @@ def test_a_document_at_a_time_gives_the_rows_of_the_plain_loop(arch: str, case: 
     loaded, windows, expected = case(arch)
     rows = measure(loaded, windows, 1)
     assert_same_rows(rows, expected)
-    assert (rows.columns["ties"] > 0).sum() >= 10, "the twins should tie with the letters of the text"
+    assert (rows["ties"] > 0).sum() >= 10, "the twins should tie with the letters of the text"
 
 
 @pytest.mark.parametrize("budget", [64, 10**6])
@@ -81,15 +81,15 @@ def test_rows_come_in_order_and_every_scored_token_once(case: Callable[[str], Ca
     loaded, windows, _ = case("gpt2")
     shuffled = [windows[i] for i in (5, 2, 7, 0, 6, 1, 3, 4)]
     rows = measure(loaded, shuffled, 200)
-    keys = list(zip(rows.columns["doc_id"].tolist(), rows.columns["position"].tolist(), strict=True))
+    keys = list(zip(rows["doc_id"].tolist(), rows["position"].tolist(), strict=True))
     assert keys == [(w.doc_id, p) for w in windows for p in range(len(w.ids)) if w.scored[p]]
-    assert len(rows) == sum(w.n_scored for w in windows)
-    assert rows.columns["token_id"].tolist() == [int(windows[d].ids[p]) for d, p in keys]
+    assert len(rows["doc_id"]) == sum(w.n_scored for w in windows)
+    assert rows["token_id"].tolist() == [int(windows[d].ids[p]) for d, p in keys]
 
 
 def test_columns_have_the_types_of_the_store(case: Callable[[str], Case]) -> None:
     loaded, windows, _ = case("gpt2")
-    dtypes = {name: column.dtype for name, column in measure(loaded, windows, 64).columns.items()}
+    dtypes = {name: column.dtype for name, column in measure(loaded, windows, 64).items()}
     assert dtypes == dict.fromkeys(COLUMNS, np.dtype(np.int32)) | {"logprob": np.dtype(np.float32)}
 
 
@@ -99,7 +99,7 @@ def test_windows_without_a_scored_token_are_passed_over(case: Callable[[str], Ca
     assert silent, "one of the texts is a single token"
     empty = Window(len(windows), np.empty(0, np.int32), np.empty(0, np.bool_), 0, 0)
     with small_memory(loaded.model, 10**9) as memory:
-        assert len(measure(loaded, [*silent, empty], 64)) == 0
+        assert len(measure(loaded, [*silent, empty], 64)["doc_id"]) == 0
     assert memory.tried == [], "the model is not run for nothing"
 
 
@@ -107,7 +107,7 @@ def test_progress_is_told_of_every_scored_token(case: Callable[[str], Case]) -> 
     loaded, windows, _ = case("gpt2")
     advances: list[int] = []
     rows = measure_windows(Reading(loaded, windows, ALONE, 64, advances.append))
-    assert sum(advances) == len(rows)
+    assert sum(advances) == len(rows["doc_id"])
     assert len(advances) > 1
 
 
@@ -129,7 +129,7 @@ def test_equal_choices_are_measured_once_and_have_the_same_numbers_in_any_batch(
     head = loaded.model.get_output_embeddings()
     hook = head.register_forward_hook(lambda module, args, logits: ranked.append(len(args[0])))
     try:
-        rows = measure_windows(Reading(loaded, windows, ALONE, budget, advances.append)).columns
+        rows = measure_windows(Reading(loaded, windows, ALONE, budget, advances.append))
     finally:
         hook.remove()
     of_text = {document.text: windows[document.doc_id].n_scored for document in documents}
@@ -152,7 +152,7 @@ def test_the_same_budget_gives_the_same_rows_twice(case: Callable[[str], Case]) 
     loaded, windows, _ = case("qwen2")
     first, second = measure(loaded, windows, 200), measure(loaded, windows, 200)
     for name in COLUMNS:
-        np.testing.assert_array_equal(first.columns[name], second.columns[name])
+        np.testing.assert_array_equal(first[name], second[name])
 
 
 # ---------------------------------------------------------------------------------------------------------- batches
@@ -232,7 +232,7 @@ def test_batches_that_do_not_fit_are_halved_and_the_rows_are_the_same(kind: str,
     with small_memory(loaded.model, 2 * CONTEXT + 1, REFUSALS[kind]) as memory:
         rows = measure_windows(Reading(loaded, windows, ALONE, 10**6, advances.append))
     assert_same_rows(rows, expected)
-    assert sum(advances) == len(rows), "what was tried in vain is no progress"
+    assert sum(advances) == len(rows["doc_id"]), "what was tried in vain is no progress"
     sizes = [n_rows * n_tokens for n_rows, n_tokens in memory.tried]
     refused = [size for size in sizes if size > memory.holds]
     assert refused, "memory should have run out"
@@ -378,7 +378,7 @@ def test_every_process_returns_all_rows(
         lambda processes: measure_windows(Reading(models[processes.rank], windows, processes, 200, advances.append)),
     )
     for rows in results:
-        assert isinstance(rows, TokenRows), rows
+        assert isinstance(rows, dict), rows
         assert_same_rows(rows, expected)
     assert sum(advances) == len(expected), "each token is measured by one process"
 
@@ -389,7 +389,7 @@ def test_a_failure_in_one_process_is_raised_alike_in_all(
     _, windows, _ = case("gpt2")
     models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(3)]
 
-    def work(processes: ProcessGroup) -> TokenRows:
+    def work(processes: ProcessGroup) -> TokenColumns:
         with planted(models[processes.rank], windows[4], 6, float("nan")):
             return measure(models[processes.rank], windows, 200, processes)
 

@@ -92,7 +92,7 @@ def windows() -> list[Window]:
 
 def ranked(loaded: LoadedModel, windows: list[Window], advance: Callable[[int], None] = lambda n: None) -> Any:
     alone = ProcessGroup(0, 1, torch.device("cpu"))
-    return measure_windows(Reading(loaded, windows, alone, 20, advance)).columns["logprob"]
+    return measure_windows(Reading(loaded, windows, alone, 20, advance))["logprob"]
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_short_windows_keep_their_frequencies_beside_long_ones(tmp_path: Path) -
     alone = measure(loaded, windows, 1)
     assert_as_alone(measure(loaded, windows, 10**6), alone)
     beside = measure(replace(loaded, lengths=Lengths()), windows, 10**6)
-    assert (beside.columns["greater"] != alone.columns["greater"]).mean() > 0.05, "other frequencies, other ranks"
+    assert (beside["greater"] != alone["greater"]).mean() > 0.05, "other frequencies, other ranks"
     passes = lengths_read(loaded, windows, 10**6)
     assert all(max(each) <= BORDER or min(each) > BORDER for each in passes)
     assert any(len(each) > 1 for each in passes), "windows on one side of it are read together"

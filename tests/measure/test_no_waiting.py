@@ -89,7 +89,7 @@ def test_the_next_batch_is_launched_before_a_value_is_waited_for_and_the_last_is
 ) -> None:
     """As on a GPU, but for where it computes."""
     loaded = loaded_on("cpu", "gpt_neox")
-    expected = measure_windows(Reading(loaded, windows(), ALONE, T, lambda n: None)).columns
+    expected = measure_windows(Reading(loaded, windows(), ALONE, T, lambda n: None))
     came = list[str]()
 
     def launched(loaded: LoadedModel, batch: Batch) -> Callable[[], int]:
@@ -106,7 +106,7 @@ def test_the_next_batch_is_launched_before_a_value_is_waited_for_and_the_last_is
     monkeypatch.setattr(reading, "uploaded", lambda arrays, device: uploaded(arrays, torch.device("cpu")))
     assert Reading(loaded, windows(), ALONE, T, lambda n: None).measure(launched) == [T - 1] * 3
     assert came == ["launched 0", "launched 1", "value 0", "launched 2", "value 1", "value 2"]
-    found = measure_windows(Reading(loaded, windows(), ALONE, T, lambda n: None)).columns
+    found = measure_windows(Reading(loaded, windows(), ALONE, T, lambda n: None))
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 

@@ -134,17 +134,17 @@ def test_what_is_known_is_neither_read_nor_ranked_again(
     windows = cut_as_harness(documents, loaded.tokenizer, CONTEXT)
     alone, advances = ProcessGroup(0, 1, torch.device("cpu")), list[int]()
     reading = Reading(loaded, windows, alone, 60, advances.append)
-    whole = measure_windows(reading, Parts(Store(tmp_path), KEY, ROW)).columns
+    whole = measure_windows(reading, Parts(Store(tmp_path), KEY, ROW))
     n_passes: list[int] = []
     loaded.model.get_input_embeddings().register_forward_hook(lambda *_: n_passes.append(1))
-    plain = measure_windows(reading).columns
+    plain = measure_windows(reading)
     n_whole = len(n_passes)
     last = parts_in(tmp_path)[-1]
     n_left = np.frombuffer(last.read_bytes()[40:], ROW)["doc_id"]
     last.unlink()
     n_passes.clear()
     advances.clear()
-    again = measure_windows(reading, Parts(Store(tmp_path), KEY, ROW)).columns
+    again = measure_windows(reading, Parts(Store(tmp_path), KEY, ROW))
     for name in whole:
         np.testing.assert_array_equal(whole[name], plain[name])
         np.testing.assert_array_equal(whole[name], again[name])

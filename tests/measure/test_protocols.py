@@ -157,7 +157,7 @@ def test_rolling_ranks_are_those_of_each_token_read_from_its_window_alone(
     windows = cut_windows(documents, loaded.tokenizer, CONTEXT, stride=stride)
     assert len(windows) > 3
     for budget in (1, 4096):
-        rows = measure(loaded, windows, budget).columns
+        rows = measure(loaded, windows, budget)
         found = zip(*(rows[name].tolist() for name in COLUMNS[:-1]), strict=True)
         assert list(found) == [(d, r.position, r.token_id, r.greater, r.ties) for d, r in expected]
         np.testing.assert_allclose(rows["logprob"], [r.logprob for _, r in expected], rtol=0, atol=1e-4)

@@ -13,7 +13,7 @@ from rbpx.data.corpus import Document
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import TokenRows, measure_windows
+from rbpx.measure.extract import TokenColumns, measure_windows
 from rbpx.measure.reading.batches import batch_windows
 from rbpx.measure.reading.branches import branches, read_once, stem_batches
 from rbpx.measure.reading.reading import Reading
@@ -86,7 +86,7 @@ def test_processes_share_items_without_dividing_their_choices(world: int, shaped
     models = [load_model(loaded.name, None, "float32", torch.device("cpu")) for _ in range(world)]
     read: list[list[int]] = [[] for _ in range(world)]
 
-    def work(processes: ProcessGroup) -> TokenRows:
+    def work(processes: ProcessGroup) -> TokenColumns:
         def note(module: Any, args: tuple[torch.Tensor, ...]) -> None:
             read[processes.rank].append(args[0].numel())
 
@@ -94,7 +94,7 @@ def test_processes_share_items_without_dividing_their_choices(world: int, shaped
         return measure(models[processes.rank], windows, 10**6, processes)
 
     for rows in in_group(world, work):
-        assert isinstance(rows, TokenRows), rows
+        assert isinstance(rows, dict), rows
         assert_as_alone(rows, alone)
     assert sum(map(sum, read)) < sum(window.n_read for window in windows), "each item's choices are in one process"
 
@@ -148,7 +148,7 @@ def test_memory_that_runs_out_with_shared_beginnings_halves_the_batches(shaped: 
         hook.remove()
     assert refused
     assert_as_alone(rows, alone)
-    assert sum(advances) == len(rows)
+    assert sum(advances) == len(rows["doc_id"])
 
 
 # ------------------------------------------------------------------------------------------------------------ the trie

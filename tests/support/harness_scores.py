@@ -42,7 +42,7 @@ def load_shape(arch: str, shared_data: Path, folder: Path) -> LoadedModel:
 def score(loaded: LoadedModel, documents: list[Document]) -> list[Scored]:
     """What each document gets."""
     windows = cut_as_harness(documents, loaded.tokenizer, CONTEXT)
-    rows = measure_windows(Reading(loaded, windows, init_process_group("cpu"), 512, lambda n: None)).columns
+    rows = measure_windows(Reading(loaded, windows, init_process_group("cpu"), 512, lambda n: None))
     scored = []
     for document in documents:
         own = rows["doc_id"] == document.doc_id

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rbpx.data.windows import Window
-from rbpx.measure.extract import COLUMNS, TokenRows
+from rbpx.measure.extract import COLUMNS, TokenColumns
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel
 from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
@@ -111,13 +111,13 @@ def build_head(name: str, folder: Path) -> Path:
 
 
 def assert_rows_of_the_models_own_logits(
-    rows: TokenRows, model: Any, windows: list[Window], special: list[int]
+    rows: TokenColumns, model: Any, windows: list[Window], special: list[int]
 ) -> None:
     """Ranks and log-probabilities of each token are those of the whole logits, counted one after another."""
     expected = [(w.doc_id, *row) for w in windows for row in reference_rows(model, w.ids.tolist(), special)]
     for name, wanted in zip(COLUMNS[:-1], zip(*(row[:-1] for row in expected), strict=True), strict=True):
-        np.testing.assert_array_equal(rows.columns[name], wanted, err_msg=name)
-    np.testing.assert_allclose(rows.columns["logprob"], [row[-1] for row in expected], rtol=0, atol=1e-4)
+        np.testing.assert_array_equal(rows[name], wanted, err_msg=name)
+    np.testing.assert_allclose(rows["logprob"], [row[-1] for row in expected], rtol=0, atol=1e-4)
 
 
 def head_product_in_float64(loaded: LoadedModel, states_ND: Tensor) -> Tensor:

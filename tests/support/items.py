@@ -11,7 +11,7 @@ import torch
 from rbpx.data.corpus import Document
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.items import Part
-from rbpx.measure.extract import TokenRows
+from rbpx.measure.extract import TokenColumns
 from rbpx.models.load import LoadedModel
 from tests.support.architectures import tiny_config
 from tests.support.checkpoints import build_tokenizer
@@ -75,11 +75,11 @@ def counted(loaded: LoadedModel) -> Iterator[list[int]]:
         hook.remove()
 
 
-def assert_as_alone(rows: TokenRows, alone: TokenRows) -> None:
+def assert_as_alone(rows: TokenColumns, alone: TokenColumns) -> None:
     """The same ranks, and log-probabilities but for rounding."""
     for name in ("doc_id", "position", "token_id", "greater", "ties"):
-        np.testing.assert_array_equal(rows.columns[name], alone.columns[name], err_msg=name)
-    np.testing.assert_allclose(rows.columns["logprob"], alone.columns["logprob"], rtol=0, atol=NEAR)
+        np.testing.assert_array_equal(rows[name], alone[name], err_msg=name)
+    np.testing.assert_allclose(rows["logprob"], alone["logprob"], rtol=0, atol=NEAR)
 
 
 def check_items_as_if_alone(loaded: LoadedModel, continues: bool) -> None:
@@ -88,10 +88,10 @@ def check_items_as_if_alone(loaded: LoadedModel, continues: bool) -> None:
     with counted(loaded) as n_alone:
         alone = measure(loaded, windows, 1)
     for window in windows[::7]:
-        own = alone.columns["doc_id"] == window.doc_id
+        own = alone["doc_id"] == window.doc_id
         expected = [row for row in reference_rows(loaded.model, window.ids.tolist(), []) if window.scored[row.position]]
-        assert alone.columns["greater"][own].tolist() == [row.greater for row in expected]
-        np.testing.assert_allclose(alone.columns["logprob"][own], [row.logprob for row in expected], rtol=0, atol=NEAR)
+        assert alone["greater"][own].tolist() == [row.greater for row in expected]
+        np.testing.assert_allclose(alone["logprob"][own], [row.logprob for row in expected], rtol=0, atol=NEAR)
     for budget in (40, 300, 10**6):
         with counted(loaded) as n_read:
             assert_as_alone(measure(loaded, windows, budget), alone)

@@ -12,7 +12,7 @@ from rbpx.config.model.placement import Split
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from rbpx.measure.distributed import ProcessGroup
-from rbpx.measure.extract import COLUMNS, TokenRows, measure_windows
+from rbpx.measure.extract import COLUMNS, TokenColumns, measure_windows
 from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel, load_model
 from tests.support.checkpoints import CONTEXT, TINY_TEXT
@@ -34,7 +34,7 @@ def windows_of(loaded: LoadedModel, texts: Sequence[str]) -> list[Window]:
 
 def measure(
     loaded: LoadedModel, windows: Sequence[Window], budget: int = 200, processes: ProcessGroup = ALONE
-) -> TokenRows:
+) -> TokenColumns:
     """Their rows, in batches of so many padded tokens."""
     return measure_windows(Reading(loaded, windows, processes, budget, lambda n: None))
 
@@ -89,14 +89,14 @@ def _columns_of(expected: list[tuple[Any, ...]]) -> dict[str, np.ndarray]:
     return {name: np.asarray(values) for name, values in zip(COLUMNS, zip(*expected, strict=True), strict=True)}
 
 
-def assert_same_rows(rows: TokenRows, expected: list[tuple[Any, ...]], moved: int = 0) -> None:
+def assert_same_rows(rows: TokenColumns, expected: list[tuple[Any, ...]], moved: int = 0) -> None:
     """The same tokens; greater and ties equal on all but `moved` of them, logprob to 1e-4."""
     wanted = _columns_of(expected)
     for name in ("doc_id", "position", "token_id"):
-        np.testing.assert_array_equal(rows.columns[name], wanted[name], err_msg=name)
-    differs = (rows.columns["greater"] != wanted["greater"]) | (rows.columns["ties"] != wanted["ties"])
+        np.testing.assert_array_equal(rows[name], wanted[name], err_msg=name)
+    differs = (rows["greater"] != wanted["greater"]) | (rows["ties"] != wanted["ties"])
     assert differs.sum() <= moved
-    np.testing.assert_allclose(rows.columns["logprob"], wanted["logprob"], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(rows["logprob"], wanted["logprob"], rtol=0, atol=1e-4)
 
 
 def check_many_documents(loaded: LoadedModel) -> None:
@@ -105,16 +105,14 @@ def check_many_documents(loaded: LoadedModel) -> None:
     documents = [Document(i, str(i), prose[i * 7 : i * 7 + 20 + 11 * i]) for i in range(60)]
     windows = cut_windows(documents, loaded.tokenizer, CONTEXT)
     alone = measure(loaded, windows, 1)
-    assert len(alone) > 1000
+    assert len(alone["doc_id"]) > 1000
     for budget in (64, 200, 10**6):
         batched = measure(loaded, windows, budget)
         for name in ("doc_id", "position", "token_id"):
-            np.testing.assert_array_equal(batched.columns[name], alone.columns[name])
-        moved = (batched.columns["greater"] != alone.columns["greater"]) | (
-            batched.columns["ties"] != alone.columns["ties"]
-        )
-        assert moved.sum() <= len(alone) / 1000
-        np.testing.assert_allclose(batched.columns["logprob"], alone.columns["logprob"], rtol=0, atol=1e-4)
+            np.testing.assert_array_equal(batched[name], alone[name])
+        moved = (batched["greater"] != alone["greater"]) | (batched["ties"] != alone["ties"])
+        assert moved.sum() <= len(alone["doc_id"]) / 1000
+        np.testing.assert_allclose(batched["logprob"], alone["logprob"], rtol=0, atol=1e-4)
 
 
 def check_split(folder: Path, dtype: str, limit: int, texts: Sequence[str], offload: Path) -> None:
@@ -128,7 +126,7 @@ def check_split(folder: Path, dtype: str, limit: int, texts: Sequence[str], offl
         assert getattr(split, fact) == getattr(whole, fact), fact
     assert split.head.after == whole.head.after
     windows = windows_of(whole, texts)
-    expected, rows = measure(whole, windows).columns, measure(split, windows).columns
+    expected, rows = measure(whole, windows), measure(split, windows)
     for name in ("doc_id", "position", "token_id", "greater", "ties"):
         np.testing.assert_array_equal(rows[name], expected[name], err_msg=name)
     np.testing.assert_allclose(rows["logprob"], expected["logprob"], rtol=0, atol=1e-6)

@@ -135,8 +135,7 @@ def _measure(
         rng = np.random.default_rng(again.request.seed)
         columns, told = again.ask(run, engine, choose(documents), rng)
     else:
-        rows, told = again.score(run, choose, measure_windows, Dtype.float32, alone=True)
-        columns = rows.columns
+        columns, told = again.score(run, choose, measure_windows, Dtype.float32, alone=True)
     exact = pa.table(columns)
     pairs = _pairs(connection, exact, group, doc_ids, run)
     if asked or run.engine is None:
@@ -145,7 +144,7 @@ def _measure(
     own, tolerance = ROUNDING, again.request.tolerance
     if run.dtype != Dtype.float32.value:
         rows, _ = again.score(run, choose, measure_windows, shows=False, alone=True)
-        own = _rounding(pa.table(rows.columns), exact)
+        own = _rounding(pa.table(rows), exact)
     return (pairs, Allowance(tolerance * own.share, tolerance * own.nats)), told
 
 
