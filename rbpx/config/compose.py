@@ -257,23 +257,24 @@ def _request_of(
                 node = None if node is None else node[name]
             if node is not None and node[key] == said:  # else an override replaced it
                 node[key] = absolute
-    composed = OmegaConf.to_object(config)
-    _refuse_added(asking, composed)
-    request = asking.made(vars(composed))
+    _refuse_added(asking, config)
+    request = asking.made(vars(OmegaConf.to_object(config)))
     if getattr(request, "study", None) is not None:
         request.study.name = study
     _refuse_foreign(asking, request, words, study is not None)
     return request
 
 
-def _refuse_added(asking: Asking, value: Any, within: str = "") -> None:
+def _refuse_added(asking: Asking, node: Any, within: str = "") -> None:
     """Refuses keys that no schema has; Hydra lets `+KEY=VALUE` add any."""
-    if is_dataclass(value):
-        known = {each.name for each in fields(value)}
-        for name, inner in vars(value).items():
+    kind = OmegaConf.get_type(node)
+    if kind is not None and is_dataclass(kind):
+        known = {each.name for each in fields(kind)}
+        for name in node:
             if name not in known:
                 raise RbpxError(unknown_key(f"{within}{name}", asking))
-            _refuse_added(asking, inner, f"{within}{name}.")
+            if OmegaConf.is_dict(node[name]):
+                _refuse_added(asking, node[name], f"{within}{name}.")
 
 
 def _refuse_foreign(asking: Asking, request: Any, words: Sequence[str], is_study: bool) -> None:

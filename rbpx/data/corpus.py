@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rbpx.config.text.items import RowChoice
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.items import Part, in_order
 from rbpx.data.texts import Content, Source, Text, texts
 from rbpx.errors import AbsentTextError, RbpxError, reason
@@ -22,7 +22,7 @@ from rbpx.files.folders import files_of
 from rbpx.files.rows import format_of, read_rows, unpacked
 
 _ITEMS = "python_"  # prefix of the kinds of items that come with rbpx
-_TEXTS = RowChoice()
+_TEXTS = DatasetConfig()
 
 # No library code: tests, IDLE, 2to3, build machinery, pydoc's data.
 _NOT_STDLIB = {
@@ -96,7 +96,7 @@ def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
     return [(f"{row.values['file']}:{row.values['line']}", row.values) for row in rows]
 
 
-def read_path(path: Path, wanted: RowChoice = _TEXTS) -> Source:
+def read_path(path: Path, wanted: DatasetConfig = _TEXTS) -> Source:
     """The texts of a file, or of each file of a folder or glob, with its name in there.
 
     A file that is one text has that name (letters/a.txt), its chunks NAME:LINE; rows and articles NAME/ROW and
@@ -117,7 +117,7 @@ def read_path(path: Path, wanted: RowChoice = _TEXTS) -> Source:
     return named
 
 
-def read_file(path: Path, wanted: RowChoice = _TEXTS) -> Source:
+def read_file(path: Path, wanted: DatasetConfig = _TEXTS) -> Source:
     """The texts of a JSONL, CSV or Parquet file, by row number from 1; any other file is one text, or its articles.
 
     Raises:
@@ -140,7 +140,7 @@ def read_file(path: Path, wanted: RowChoice = _TEXTS) -> Source:
     return list(texts(((name, row.values) for name, row in rows.items()), wanted, place))
 
 
-def _read_plain(path: Path, wanted: RowChoice) -> Source:
+def _read_plain(path: Path, wanted: DatasetConfig) -> Source:
     try:
         whole = unpacked(path, wanted.file_mib).decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -149,10 +149,10 @@ def _read_plain(path: Path, wanted: RowChoice) -> Source:
         raise RbpxError(f"dataset.path={path} cannot be read: {problem}; check that it is what its name says") from None
     pieces = whole.split("\n") if wanted.articles else [whole]
     rows = ((path.name, {"text": piece}) for piece in pieces)
-    return list(texts(rows, replace(wanted, fields=("text",)), str(path)))
+    return list(texts(rows, replace(wanted, fields=["text"]), str(path)))
 
 
-def read_source(kind: str, path: Path | None, wanted: RowChoice = _TEXTS) -> Source:
+def read_source(kind: str, path: Path | None, wanted: DatasetConfig = _TEXTS) -> Source:
     """All texts of a local dataset: of files where a path is given, else the built-in text of that kind."""
     if path is not None:
         return read_path(path, wanted)
@@ -166,7 +166,7 @@ def read_source(kind: str, path: Path | None, wanted: RowChoice = _TEXTS) -> Sou
     if wanted.takes_every_row:
         return source
     plain = ((name, {"text": text}) for name, text in source)
-    return list(texts(plain, replace(wanted, fields=("text",)), f"dataset {kind}"))
+    return list(texts(plain, replace(wanted, fields=["text"]), f"dataset {kind}"))
 
 
 def draw(texts: Source, limit: int, seed: int | None) -> list[Document]:

@@ -72,7 +72,7 @@ def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> Needs:
             return str(dataset.revision), (), 0
         builder, parts = _opened(dataset, commit)
         if dataset.draw is Draw.parts:
-            return commit, (), parts_bytes(parts, dataset.row_choice(), place_of(dataset), limit, seed)
+            return commit, (), parts_bytes(parts, dataset, place_of(dataset), limit, seed)
         if dataset.draw is not Draw.whole:
             return commit, (), sum(file.n_bytes for file in _hub_files(hub, commit, [path for _, path in parts]))
         if (Path(builder.cache_dir) / _PREPARED).is_file():  # loaded before
@@ -137,7 +137,7 @@ def _from_hub(dataset: DatasetConfig, commit: str, limit: int, seed: int | None,
         builder.download_and_prepare()
         return _draw_loaded(builder.as_dataset(split=dataset.split), dataset, limit, seed)
     if dataset.draw is Draw.parts:
-        return read_parts(parts, dataset.row_choice(), place_of(dataset), limit, seed, tell)
+        return read_parts(parts, dataset, place_of(dataset), limit, seed, tell)
     # `datasets` infers features from the first file, which should be a needed one.
     splits = dataset.split.split("+")
     builder.config.data_files = type(builder.config.data_files)(
@@ -173,17 +173,17 @@ def _counted(rows: Iterable[tuple[str, Any]], tell: Tell) -> Iterator[tuple[str,
 
 
 def _drawn(rows: Iterable[tuple[str, Any]], dataset: DatasetConfig, limit: int, seed: int | None) -> list[Document]:
-    found = texts(rows, dataset.row_choice(), place_of(dataset))
+    found = texts(rows, dataset, place_of(dataset))
     return draw(list(islice(found, limit) if dataset.draw is Draw.first else found), limit, seed)
 
 
 def _draw_loaded(rows: Any, dataset: DatasetConfig, limit: int, seed: int | None) -> list[Document]:
     """Where each row is one text or item, drawn ones alone are read."""
-    wanted, names = dataset.row_choice(), _names(rows, dataset.split)
-    if dataset.draw is Draw.first or not wanted.takes_every_row:
+    names = _names(rows, dataset.split)
+    if dataset.draw is Draw.first or not dataset.takes_every_row:
         return _drawn(zip(names, rows, strict=True), dataset, limit, seed)
     chosen = ((names[at], rows[at]) for at in drawn_rows(len(rows), limit, seed))
-    return documents_of(list(texts(chosen, wanted, place_of(dataset))))
+    return documents_of(list(texts(chosen, dataset, place_of(dataset))))
 
 
 def _names(rows: Any, split: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from rbpx.config.text.items import RowChoice
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, documents_of, drawn_rows
 from rbpx.data.texts import Content, content_of
 from rbpx.errors import RbpxError
@@ -29,7 +29,9 @@ class _RowGroup:
     group: int
 
 
-def parts_bytes(files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None) -> int:
+def parts_bytes(
+    files: Sequence[tuple[str, str]], wanted: DatasetConfig, place: str, limit: int, seed: int | None
+) -> int:
     """Compressed bytes of the columns and row groups that `read_parts` would read."""
     n_bytes = 0
     for group, _ in _drawn_groups(files, wanted, place, limit, seed)[0]:
@@ -42,7 +44,7 @@ def parts_bytes(files: Sequence[tuple[str, str]], wanted: RowChoice, place: str,
 
 
 def read_parts(
-    files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None, tell: Tell
+    files: Sequence[tuple[str, str]], wanted: DatasetConfig, place: str, limit: int, seed: int | None, tell: Tell
 ) -> list[Document]:
     """Draw from all rows of the files, reading only the needed fields of the row groups that contain drawn rows.
 
@@ -62,7 +64,7 @@ def read_parts(
 
 
 def _drawn_groups(
-    files: Sequence[tuple[str, str]], wanted: RowChoice, place: str, limit: int, seed: int | None
+    files: Sequence[tuple[str, str]], wanted: DatasetConfig, place: str, limit: int, seed: int | None
 ) -> tuple[list[tuple[_RowGroup, list[int]]], list[int]]:
     if not (wanted.takes_every_row and all(path.endswith(".parquet") for _, path in files)):
         raise RbpxError(
@@ -95,7 +97,7 @@ def _row_groups(files: Sequence[tuple[str, str]], heads: Sequence[Any]) -> tuple
     return groups, start
 
 
-def _read(where: _RowGroup, rows: Sequence[int], wanted: RowChoice, place: str) -> dict[int, tuple[str, Content]]:
+def _read(where: _RowGroup, rows: Sequence[int], wanted: DatasetConfig, place: str) -> dict[int, tuple[str, Content]]:
     file = _open(where.path, where.head)
     columns = file.schema_arrow.names
     table = file.read_row_group(where.group, columns=[name for name in wanted.columns if name in columns])

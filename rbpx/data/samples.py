@@ -99,7 +99,7 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
     if dataset.hub is not None and dataset.kind != "hub":
         raise RbpxError(f"dataset.hub={dataset.hub} cannot be combined with dataset={dataset.name}; use dataset=hub")
     if path is not None or dataset.kind != "hub":
-        source = read_source(dataset.kind, path, dataset.row_choice())
+        source = read_source(dataset.kind, path, dataset)
         if not source:
             raise _empty(dataset, str(path))
         return Sample(draw(source, limit, seed), None, path is not None and folder_and_pattern(path) is not None)
@@ -130,7 +130,7 @@ def _read(path: Path) -> Sample:
 
 def sample_request(dataset: DatasetConfig, limit: int, seed: int | None) -> dict[str, Any]:
     """What determines the documents; the three ways to draw a shuffled sample give the same."""
-    task = dataset.task()
+    task = dataset.task
     return {
         "hub": dataset.hub,
         "subset": dataset.subset,

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from rbpx.config.options import Chunk
-from rbpx.config.text.items import RowChoice
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.items import Item, answers_in, item_of, value_in
 from rbpx.errors import RbpxError
 from rbpx.files.escapes import visible_line
@@ -19,13 +19,13 @@ Source = Sequence[tuple[str, Content]]  # with its source_id
 Place = str | Callable[[str], str]  # a source, or the place of a row in it by the row's id: for errors
 
 
-def texts(rows: Iterable[tuple[str, Any]], wanted: RowChoice, place: Place) -> Iterator[tuple[str, Content]]:
+def texts(rows: Iterable[tuple[str, Any]], wanted: DatasetConfig, place: Place) -> Iterator[tuple[str, Content]]:
     """The texts of rows, which come with their ids, in order; or their items.
 
     Raises:
         RbpxError: a row lacks a field or a column of `where`, or a field is not text.
     """
-    chosen = ((name, row) for name, row in rows if _meets(row, wanted.where, name, place))
+    chosen = ((name, row) for name, row in rows if _meets(row, wanted.where or {}, name, place))
     if wanted.task is not None and wanted.task.messages is not None:
         return (answer for name, row in chosen for answer in _answers(row, wanted, name, place))
     if wanted.task is not None:
@@ -52,7 +52,7 @@ def chunks(name: str, text: str, chunk: Chunk) -> Iterator[Text]:
             yield f"{name}:{part[0][0]}", "\n".join(line for _, line in part).removesuffix("\r")
 
 
-def content_of(row: Any, wanted: RowChoice, name: str, place: Place) -> Content:
+def content_of(row: Any, wanted: DatasetConfig, name: str, place: Place) -> Content:
     """The text of one row, or its item.
 
     Raises:
@@ -63,19 +63,19 @@ def content_of(row: Any, wanted: RowChoice, name: str, place: Place) -> Content:
     return _bounded_item(item_of(row, wanted.task, lambda: _at(name, place)), wanted, name, place)
 
 
-def _answers(row: Any, wanted: RowChoice, name: str, place: Place) -> Iterator[tuple[str, Item]]:
+def _answers(row: Any, wanted: DatasetConfig, name: str, place: Place) -> Iterator[tuple[str, Item]]:
     assert wanted.task is not None, "conversations are items"
     for n, item in answers_in(row, wanted.task, lambda: _at(name, place)):
         yield f"{name}:{n}", _bounded_item(item, wanted, name, place)
 
 
-def _bounded_item(item: Item, wanted: RowChoice, name: str, place: Place) -> Item:
+def _bounded_item(item: Item, wanted: DatasetConfig, name: str, place: Place) -> Item:
     for context, target in item.pairs:
         _bounded(context + target, wanted, name, place)
     return item
 
 
-def text_of(row: Any, wanted: RowChoice, name: str, place: Place) -> str:
+def text_of(row: Any, wanted: DatasetConfig, name: str, place: Place) -> str:
     """The fields of one row, joined by newlines.
 
     Raises:
@@ -88,7 +88,7 @@ def text_of(row: Any, wanted: RowChoice, name: str, place: Place) -> str:
     return text if wanted.articles or wanted.chunk is not Chunk.none else _bounded(text, wanted, name, place)
 
 
-def _bounded(text: str, wanted: RowChoice, name: str, place: Place) -> str:
+def _bounded(text: str, wanted: DatasetConfig, name: str, place: Place) -> str:
     if len(text) > wanted.row_mib * MIB:
         raise RbpxError(
             f"{_at(name, place)} holds more than {wanted.row_mib:,} MiB; if that is meant, give dataset.row_mib=N with "

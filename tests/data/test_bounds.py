@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from rbpx.config.options import Chunk
-from rbpx.config.text.items import RowChoice
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import read_file
 from rbpx.errors import RbpxError
 
 MIB = 2**20
-SMALL = RowChoice(row_mib=1, file_mib=3)
+SMALL = DatasetConfig(row_mib=1, file_mib=3)
 
 
 def gzipped(path: Path, *pieces: tuple[bytes, int]) -> Path:
@@ -69,7 +69,7 @@ def test_what_is_just_within_the_bounds_is_read(tmp_path: Path) -> None:
 
 def test_a_large_book_is_read_where_its_lines_are_the_documents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(("a" * 99 + "\n") * 40_000)
-    lines = read_file(tmp_path / "a.txt", RowChoice(row_mib=1, chunk=Chunk.line))
+    lines = read_file(tmp_path / "a.txt", DatasetConfig(row_mib=1, chunk=Chunk.line))
     assert len(lines) == 40_000
     with pytest.raises(RbpxError, match=r"row a\.txt:1 of .* holds more than 1 MiB"):
-        read_file(tmp_path / "a.txt", RowChoice(row_mib=1, chunk=Chunk.paragraph))
+        read_file(tmp_path / "a.txt", DatasetConfig(row_mib=1, chunk=Chunk.paragraph))

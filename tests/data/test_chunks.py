@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from rbpx.config.options import Chunk
-from rbpx.config.text.items import RowChoice
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import read_file
 
 TEXT = "\n  One line,\nand another.\n\n \t\nA paragraph.\n\n\nThe last\u2028one"
 
 
 def cut(path: Path, chunk: str, **rules: object) -> list[tuple[str, str]]:
-    return list(read_file(path, RowChoice(chunk=Chunk(chunk), **rules)))  # type: ignore[arg-type]
+    return list(read_file(path, DatasetConfig(chunk=Chunk(chunk), **rules)))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

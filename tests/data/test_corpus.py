@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.config.text.items import RowChoice
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, draw, read_file, read_pydoc, read_source, read_stdlib, text_hash
 from rbpx.errors import RbpxError
 
@@ -64,12 +64,15 @@ def test_every_kind_of_file_gives_the_same_records_numbered_from_one(name: str, 
 @pytest.mark.parametrize("name", WRITERS)
 def test_fields_are_joined_by_newlines_in_the_order_asked(name: str, tmp_path: Path) -> None:
     WRITERS[name](tmp_path / name)
-    assert list(read_file(tmp_path / name, RowChoice(("more", "text"))))[2] == ("3", '3\nthree "quoted", and a comma')
+    assert list(read_file(tmp_path / name, DatasetConfig(fields=["more", "text"])))[2] == (
+        "3",
+        '3\nthree "quoted", and a comma',
+    )
 
 
 def test_humaneval_is_read_as_it_is_published(shared_data: Path) -> None:
     path = shared_data / "data" / "HumanEval.jsonl.gz"
-    texts = read_file(path, RowChoice(("prompt", "canonical_solution")))
+    texts = read_file(path, DatasetConfig(fields=["prompt", "canonical_solution"]))
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         published = [json.loads(line) for line in lines]
     assert len(texts) == len(published) == 164
@@ -116,7 +119,7 @@ def test_any_other_file_is_one_text_to_the_last_byte(name: str, tmp_path: Path) 
 
 def complaint(path: Path, fields: list[str] | None = None) -> str:
     with pytest.raises(RbpxError) as caught:
-        read_file(path, RowChoice(tuple(fields or ["text"])))
+        read_file(path, DatasetConfig(fields=fields or ["text"]))
     line = str(caught.value)
     assert "\n" not in line, "an error is one line"
     assert str(path) in line, "an error says which file"

@@ -11,7 +11,6 @@ import pytest
 
 from rbpx.config.options import Chunk
 from rbpx.config.text.dataset import DatasetConfig
-from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import read_path
 from rbpx.data.samples import sample_here
 from rbpx.errors import RbpxError
@@ -31,7 +30,7 @@ def letters(tmp_path: Path) -> Path:
 
 
 def read(path: Path | str, **rules: object) -> list[tuple[str, object]]:
-    return list(read_path(Path(path), RowChoice(**rules)))  # type: ignore[arg-type]
+    return list(read_path(Path(path), DatasetConfig(**rules)))  # type: ignore[arg-type]
 
 
 def test_each_text_of_a_folder_has_the_name_of_its_file_in_it_and_hidden_ones_are_left_out(letters: Path) -> None:

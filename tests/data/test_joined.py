@@ -32,7 +32,7 @@ def tokenizer(request: pytest.FixtureRequest, shared_data: Path, tmp_path_factor
 
 
 def documents() -> list[Document]:
-    task = DatasetConfig(name="x", path="x", context=["q"], choices="c", right="r").task()
+    task = DatasetConfig(name="x", path="x", context=["q"], choices="c", right="r").task
     assert task is not None
     rows: list[dict[str, Any]] = [{"q": context, "c": list(choices), "r": 0} for context, choices in ITEMS]
     return documents_of([(f"row {n}", item_of(row, task, lambda: "a row")) for n, row in enumerate(rows)])

@@ -11,7 +11,6 @@ import yaml
 
 from rbpx.config.options import Chunk, Draw
 from rbpx.config.text.dataset import DatasetConfig
-from rbpx.config.text.items import RowChoice
 from rbpx.data.corpus import Document, read_file, read_source
 from rbpx.data.samples import sample_here
 from rbpx.data.texts import split_articles
@@ -33,7 +32,7 @@ def test_the_articles_of_wikitext_are_counted_by_their_titles(shared_data: Path)
         for before, line, after in zip(lines, lines[1:], lines[2:], strict=False)
         if before == after == " " and line.startswith(" = ") and line.endswith(" = ") and line[3] != "="
     ]
-    found = read_file(path, RowChoice(articles=True))
+    found = read_file(path, DatasetConfig(articles=True))
     assert [name for name, _ in found] == titles
     assert len(titles) == 60
     assert (titles[0], titles[-1]) == ("Robert Boulter", found[-1][0])
@@ -43,7 +42,7 @@ def test_the_articles_of_wikitext_are_counted_by_their_titles(shared_data: Path)
 
 def test_the_rows_of_the_hub_and_the_published_file_give_the_same_articles(shared_data: Path) -> None:
     path = shared_data / "data" / "wikitext-2-raw-test.txt"
-    assert split_articles(row["text"] for row in wikitext_rows(path)) == read_file(path, RowChoice(articles=True))
+    assert split_articles(row["text"] for row in wikitext_rows(path)) == read_file(path, DatasetConfig(articles=True))
 
 
 def test_an_article_begins_at_a_title_between_blank_lines_and_at_nothing_else() -> None:
@@ -121,7 +120,7 @@ def test_rules_are_overrides_like_any_other(tmp_path: Path) -> None:
 
 def test_rules_hold_for_the_built_in_texts_too() -> None:
     every = read_source("pydoc", None)
-    long = read_source("pydoc", None, RowChoice(longer_than=5000))
+    long = read_source("pydoc", None, DatasetConfig(longer_than=5000))
     assert long == [(topic, text) for topic, text in every if len(text) > 5000]
     assert 0 < len(long) < len(every)
 
@@ -171,7 +170,7 @@ def test_rules_that_no_text_meets_are_refused(keys: dict[str, Any], says: str, t
 def test_a_plain_text_has_no_columns(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one text")
     with pytest.raises(RbpxError, match=r"has no column 'kind' for dataset\.where \(it has: text\)"):
-        read_file(tmp_path / "a.txt", RowChoice(where={"kind": "law"}))
+        read_file(tmp_path / "a.txt", DatasetConfig(where={"kind": "law"}))
 
 
 def test_a_hub_dataset_needs_an_id_and_a_split(tmp_path: Path) -> None:

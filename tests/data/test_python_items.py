@@ -55,7 +55,7 @@ def test_each_bracket_is_right_in_half_of_the_items_whatever_was_opened_last() -
 def test_the_sample_is_the_text_that_studies_were_recorded_of(kind: str) -> None:
     named = OmegaConf.load(CONF / "dataset" / f"python_{kind}.yaml")
     dataset = DatasetConfig(**OmegaConf.to_container(named))
-    source = read_source(dataset.kind, None, dataset.row_choice())
+    source = read_source(dataset.kind, None, dataset)
     recorded = re.search(rf"# texts: .*python_{kind} (\w+)", (EXPERIMENTS / "ladder_tasks.yaml").read_text())
     assert recorded is not None
     assert text_hash(draw(source, 10_000, 42)).startswith(recorded[1])

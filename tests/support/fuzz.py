@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rbpx.config.imports import ImportConfig
-from rbpx.config.text.items import RowChoice
+from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import read_file
 from rbpx.data.windows import Window
 from rbpx.errors import RbpxError
@@ -38,7 +38,7 @@ from rbpx.store.store import Store
 from rbpx.ties import Ties
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".txt", ".jsonl.gz", ".csv.gz", ".parquet")
-BOUNDS = RowChoice(row_mib=1, file_mib=2)
+BOUNDS = DatasetConfig(row_mib=1, file_mib=2)
 
 
 def refused(target: Callable[[], object]) -> bool:
@@ -63,7 +63,7 @@ def read_as(names: Iterable[str], content: bytes, read: Callable[[Path], object]
 
 def texts(content: bytes) -> None:
     """A file of texts, by each suffix that it may have."""
-    for wanted in (BOUNDS, RowChoice(row_mib=1, file_mib=2, articles=True)):
+    for wanted in (BOUNDS, DatasetConfig(row_mib=1, file_mib=2, articles=True)):
         read_as([f"a{suffix}" for suffix in SUFFIXES], content, partial(read_file, fields=["text"], wanted=wanted))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rbpx.config.keys.key import key, name_of, names_of, text_or_list
 from rbpx.config.options import Chunk, Draw, Padding
-from rbpx.config.text.items import FILE_MIB, OF_ITEMS, ROW_MIB, ItemKeys, RowChoice
+from rbpx.config.text.items import OF_ITEMS, ItemKeys
 from rbpx.errors import RbpxError
 from rbpx.files.folders import folder_and_pattern
 from rbpx.spelling import typed
@@ -82,6 +82,9 @@ class ProtocolConfig:
         return ProtocolConfig(name=HARNESS, window=self.window if own else None, padding=self.padding)
 
 
+# A book has 1 MiB, and tokens of 10 MiB take 2 GiB of memory.
+ROW_MIB: Final = 16
+FILE_MIB: Final = 1024
 UNNAMED: Final = "file"  # the name of every file in versions before names came from paths
 
 
@@ -155,7 +158,7 @@ class DatasetConfig(ItemKeys):
             value = getattr(self, name)
             if value != plain[name]:
                 raise RbpxError(f"dataset.{name}={getattr(value, 'value', value)} is for {what}; drop it")
-        self.task()
+        assert (self.task is None) != self.has_items, "it is read at once, which refuses wrong keys"
 
     def _not_for_it(self) -> dict[str, str]:
         """Returns keys that have no effect on this dataset, and what they are for."""
@@ -195,8 +198,13 @@ class DatasetConfig(ItemKeys):
         """Whether a user's file is named after its path; earlier versions called each one `file`."""
         return self.kind == "file" and self.path is not None and self.name == self.file_name
 
-    def row_choice(self) -> RowChoice:
-        """Returns which fields and rows are measured."""
-        own = {each.name: getattr(self, each.name) for each in fields(RowChoice) if each.name != "task"}
-        own |= {"fields": tuple(self.fields), "where": dict(self.where or {})}
-        return RowChoice(**own, task=self.task())
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a row that are read."""
+        return tuple(self.fields) if self.task is None else self.task.columns
+
+    @property
+    def takes_every_row(self) -> bool:
+        """Whether rows can be drawn without reading the others, as each is one text."""
+        whole = not self.articles and self.chunk is Chunk.none and (self.task is None or self.task.messages is None)
+        return whole and not self.where and self.longer_than is None

@@ -1,4 +1,4 @@
-r"""The keys of a dataset that turn its rows into items, and which fields and rows are measured.
+r"""The keys of a dataset that turn its rows into items.
 
 Templates are text with columns in braces, such as `Q: {question}\nA:`. A column is named by its path,
 `{choices.text[0]}`; functions behind a colon change its text in turn, `{question:strip}`. `{{` and `}}` are braces.
@@ -7,13 +7,13 @@ Templates are text with columns in braces, such as `Q: {question}\nA:`. A column
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from string import Formatter
 from typing import Any, Final, TypeVar
 
 from rbpx.config.keys.key import as_list, key, name_of, text_or_list
-from rbpx.config.options import Chunk, FewshotDraw, Joined
+from rbpx.config.options import FewshotDraw, Joined
 from rbpx.errors import RbpxError
 
 T = TypeVar("T")
@@ -201,8 +201,9 @@ class ItemKeys:
         """Whether rows are items."""
         return (self.target, self.choices, self.messages) != (None, None, None)
 
+    @cached_property
     def task(self) -> Task | None:
-        """Returns how rows become items, None if they are texts; raises RbpxError for wrong or missing keys."""
+        """How rows become items, None if they are texts; raises RbpxError for wrong or missing keys."""
         if not self.has_items:
             return None
         context = self._context()
@@ -252,33 +253,3 @@ def _column_or_list(key: str, value: Any, read: Callable[[str], T]) -> Place | t
     if value is None or isinstance(value, str):
         return None if value is None else _column(key, value)
     return tuple(read(name_of(f"dataset.{key}", each)) for each in as_list(value))
-
-
-# A book has 1 MiB, and tokens of 10 MiB take 2 GiB of memory.
-ROW_MIB: Final = 16
-FILE_MIB: Final = 1024
-
-
-@dataclass(frozen=True)
-class RowChoice:
-    """Which texts of a dataset are measured, by the names and meanings of its keys; no `task` for texts."""
-
-    fields: tuple[str, ...] = ("text",)
-    articles: bool = False
-    where: dict[str, Any] = field(default_factory=dict)
-    longer_than: int | None = None
-    chunk: Chunk = Chunk.none
-    row_mib: int = ROW_MIB
-    file_mib: int = FILE_MIB
-    task: Task | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of a row that are read."""
-        return self.fields if self.task is None else self.task.columns
-
-    @property
-    def takes_every_row(self) -> bool:
-        """Whether rows can be drawn without reading the others, as each is one text."""
-        whole = not self.articles and self.chunk is Chunk.none and (self.task is None or self.task.messages is None)
-        return whole and not self.where and self.longer_than is None
