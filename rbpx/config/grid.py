@@ -22,6 +22,12 @@ from rbpx.files.digest import digest
 _UNLIMITED = 2048  # tokens per window of a model without a maximum length, as in lm-eval
 INCOMPLETE = "a measurement needs model=FAMILY and dataset=NAME; see python -m rbpx --help"
 _OF_NO_KEY: Final = ("non_embedding_params", "stored_as", "pickled", "training")
+_BY_NAME: Final = {
+    "": ("dtype", "limit", "seed", "deterministic"),
+    "model": ("bos", "chat", "system", "quantise", "pickled"),
+    "dataset": ("joined",),
+    "protocol": ("window", "whole", "stride", "padding", "prefix"),
+}  # keys of a request, and of its groups, that are fields of a cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,29 +228,17 @@ def cells(
     _check_texts(model, dataset, protocol)
     if engine is not None:
         _check_engine(engine, chosen)
+    sources = {"": request, "model": model, "dataset": dataset, "protocol": protocol}
+    named = {name: getattr(sources[of], name) for of, names in _BY_NAME.items() for name in names}
     cell = partial(
         Cell,
         family=family,
         dataset=dataset.name,
         text_hash=text_hash,
-        joined=dataset.joined.value,
         protocol=protocol.name,
-        window=protocol.window,
-        whole=protocol.whole,
-        stride=protocol.stride,
-        padding=protocol.padding.value,
-        prefix=protocol.prefix,
-        bos=model.bos.value,
-        chat=model.chat,
-        system=model.system,
-        quantise=model.quantise,
-        pickled=model.pickled,
-        dtype=request.dtype.value,
-        limit=request.limit,
-        seed=request.seed,
-        deterministic=request.deterministic,
         engine=None if engine is None else engine.name,
         engine_version=None if engine is None else engine.version,
+        **{name: getattr(value, "value", value) for name, value in named.items()},
     )
     grid = [
         cell(
