@@ -64,7 +64,7 @@ def read_as(names: Iterable[str], content: bytes, read: Callable[[Path], object]
 def texts(content: bytes) -> None:
     """A file of texts, by each suffix that it may have."""
     for wanted in (BOUNDS, DatasetConfig(row_mib=1, file_mib=2, articles=True)):
-        read_as([f"a{suffix}" for suffix in SUFFIXES], content, partial(read_file, fields=["text"], wanted=wanted))
+        read_as([f"a{suffix}" for suffix in SUFFIXES], content, partial(read_file, wanted=wanted))
 
 
 def imports(content: bytes) -> None:
