@@ -1,4 +1,4 @@
-"""Shows fixed parameters and priors: the value, its estimate from the points, and whether the points contradict it."""
+"""Shows fixed parameters and priors, and whether the points contradict them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -20,7 +20,7 @@ GIVEN: Final = table_of(
 
 
 def given_tables(given: Sequence[tuple[str, FixedParameter]], about: str) -> list[Table]:
-    """Returns a table of the fixed parameters and priors of each law; none if there are none."""
+    """Returns a table of the fixed parameters and priors of each law, if there are any."""
     rows = [
         {"law": law, "constant": of.name, "given": str(of.pin), "p": of.p, **by_name(free=of.free, now=of.now)}
         for law, of in given

@@ -1,4 +1,4 @@
-"""Shows the best runs of sweeps: for each size and number of tokens the quantity, the setting, and the run count."""
+"""Shows the best runs of sweeps, for each size and number of tokens."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Columns of fitted power laws, over rows of `fits`, for the tables of many questions."""
+"""Columns of fitted power laws, over rows of `fits`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -29,7 +29,7 @@ def with_params(row: Row) -> Row:
 
 
 def law_row(fit: Row, axis: Axis) -> Row:
-    """Returns a row of `fits` as tables have it: with its params as columns, and its first and last point."""
+    """Returns a row of `fits` as tables have it: with its params, and its first and last point."""
     row = with_params(fit)
     S = row.get("S")
     return row | {f"{axis.value}_from": min(S) if S else None, f"{axis.value}_to": max(S) if S else None}
@@ -43,9 +43,9 @@ def estimate_in(row: Row, key: str) -> Estimate:
 def paired_table(
     name: str, title: str, names: Sequence[tuple[str, str]], rows: Sequence[Row], over: Sequence[str]
 ) -> Table:
-    """Returns a table of laws in the form of the RBP paper's, with R2 and slope of each of `over` side by side.
+    """Returns a table of laws with R2 and slope (`r2_and_slope`) of each of `over` side by side.
 
-    A row has them by `r2_and_slope`; `names` are its first columns. Source: arXiv 2510.20387, tables 1 and 2.
+    Its form is that of tables 1 and 2 of the RBP paper (arXiv 2510.20387); `names` are its first columns.
     """
     pairs = ((f"{of}: {what}", key) for of in over for what, key in zip(("R²", "slope"), _keys(of), strict=True))
     return table_of(name, *names, *((of, key, ".3f") for of, key in pairs)).of(

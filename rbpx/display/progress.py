@@ -1,4 +1,4 @@
-"""Progress of a grid, or of anything counted, on standard error: bars on a terminal, plain lines on a pipe."""
+"""Progress on standard error: bars on a terminal, plain lines on a pipe."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,10 +29,10 @@ _PLAIN_EVERY_S = 15.0
 
 
 class GridProgress:
-    """Shows the numbers of cells done and left, the tokens scored per second and the time left for the cell."""
+    """Shows cells done and left, tokens scored per second and the time left for the cell."""
 
     def __init__(self, title: str, n_cells: int, quiet: bool = False, number: int = 1, n_jobs: int | None = 1) -> None:
-        """Starts with `n_cells` to do; `quiet` is for all processes but the main one.
+        """Starts with `n_cells` to do; all processes but the main one are `quiet`.
 
         In a sweep with a process for each job, `number` is the job's, out of `n_jobs`.
         """
@@ -72,7 +72,7 @@ class GridProgress:
         return self._done
 
     def begin(self, what: str, n_tokens: int, processes: int = 1) -> Callable[[int], None]:
-        """Announces a cell of `n_tokens`; returns a function to call with the number of tokens just scored."""
+        """Announces a cell; returns a function to call with the number of tokens just scored."""
         started, printed, scored = time.monotonic(), time.monotonic(), 0
         bar: TaskID | None = None
         if self._bars is not None:
@@ -101,7 +101,7 @@ class GridProgress:
         self._say(f"{self._place(done=True)} {text}")
 
     def tell(self, pace: str, cells: str) -> None:
-        """Shows the progress of cells in other processes, beside the bar, or every 15 s on a line."""
+        """Shows the progress of cells in other processes."""
         if self._bars is not None:
             self._bars.update(self._grid, rate=pace)
         elif time.monotonic() - self._told > _PLAIN_EVERY_S:
@@ -117,7 +117,7 @@ class GridProgress:
 
 
 def tell_loading(what: str, quiet: bool = False) -> Callable[[int, int | None, str], None]:
-    """Announces that texts are loading; returns a function to call with the amount done, the total and the unit."""
+    """Announces that texts are loading; returns a function to call with amount, total and unit."""
     console = Screen(stderr=True, quiet=quiet)
     began = printed = time.monotonic()
     console.print(f"loading {what}", highlight=False, soft_wrap=True, markup=False)
@@ -138,7 +138,7 @@ _WHOLE: ContextVar[tuple[Advance, float] | None] = ContextVar("whole", default=N
 
 @contextmanager
 def share_of(advance: Advance, share: float) -> Iterator[None]:
-    """Counts inside the block advance a part of another bar in place of a bar of their own."""
+    """Counts inside the block advance a part of another bar."""
     done = 0.0
 
     def advance_within(n: float) -> None:
@@ -156,7 +156,7 @@ def share_of(advance: Advance, share: float) -> Iterator[None]:
 
 @contextmanager
 def counted(title: str, total: float, of_bytes: bool = False) -> Iterator[Advance]:
-    """Shows a bar on a terminal, a line every 15 s on a pipe; for bytes with throughput and time left.
+    """Shows a bar, for bytes with throughput and time left.
 
     Yields a function that any thread may call with the amount just done.
     """

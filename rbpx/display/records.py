@@ -1,4 +1,4 @@
-"""Prints rows of any kind: a table for people, or CSV, JSON or Parquet for programs."""
+"""Prints rows: a table for people, or CSV, JSON or Parquet for programs."""
 
 import json
 import time
@@ -24,7 +24,7 @@ _RECORDS_SHOWN = 10  # maximum number of rows printed downwards, a line a column
 
 
 def print_records(records: Iterable[dict[str, Any]], format: Format) -> None:
-    """Prints records as a JSON array of objects, null for missing, or as CSV, empty for missing."""
+    """Prints records as JSON, null for missing, or as CSV, empty for missing."""
     rows = [{key: plain(value) for key, value in record.items()} for record in records]
     with opened(None) as file:
         if format is Format.json:
@@ -39,8 +39,8 @@ def print_records(records: Iterable[dict[str, Any]], format: Format) -> None:
 def print_table(answer: pa.RecordBatchReader, format: Format, output: str | None = None) -> None:
     """Prints the answer to a query.
 
-    For people it prints a table of the first rows; if its columns do not fit side by side, it prints rows downwards, a
-    line a column. It adds the number of rows if counting them takes no time.
+    For people these are the first rows, downwards if columns do not fit side by side, and the number of all if counting
+    takes no time.
     """
     if format is not Format.table or output is not None:
         suffix = str(output).rpartition(".")[2]
@@ -71,7 +71,7 @@ def print_table(answer: pa.RecordBatchReader, format: Format, output: str | None
 
 
 def _first_rows(answer: pa.RecordBatchReader) -> tuple[pa.Table, int | None]:
-    """Returns the rows to show, and the number of all rows; None if counting the rest would take a while."""
+    """Returns the rows to show, and the number of all if counting is quick."""
     parts: list[pa.RecordBatch] = []
     n_rows, until = 0, time.monotonic() + _COUNTING_S
     for part in answer:
@@ -84,7 +84,7 @@ def _first_rows(answer: pa.RecordBatchReader) -> tuple[pa.Table, int | None]:
 
 
 def _downwards(names: Sequence[str], cells: Sequence[str], number: int, n_rows: int | None) -> Iterator[Text]:
-    """Renders a row as lines of a column and its value; a long value continues below, at the left edge."""
+    """A line a column; a long value continues below, at the left edge."""
     yield Text(f"row {number:,}{'' if n_rows is None else f' of {n_rows:,}'}", "bold")
     widest = max(map(cell_len, names))
     for name, cell in zip(names, cells, strict=True):

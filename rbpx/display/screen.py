@@ -1,4 +1,4 @@
-"""Screens, on which rich draws: what is printed, and bars; with `rbpx.files.escapes` the only ways to a terminal."""
+"""Screens, on which rich draws; with `rbpx.files.escapes` the only ways to a terminal."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,10 +11,10 @@ from rbpx.files.escapes import visible
 
 
 class Screen(Console):
-    """A console that shows control and invisible characters as escapes, so that no text can control the terminal."""
+    """A console that shows control and invisible characters as escapes, so that no text controls the terminal."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Renders a text with its control and invisible characters escaped; rich would drop some."""
+        """Renders a text; rich would drop some control characters."""
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -23,5 +23,5 @@ class Screen(Console):
             yield segment if segment.control else segment._replace(text=visible(segment.text))
 
     def on_broken_pipe(self) -> None:
-        """Lets `| head` close the pipe without a failure; rich would exit with 1."""
+        """Lets `| head` close the pipe; rich would exit with 1."""
         raise BrokenPipeError

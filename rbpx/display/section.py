@@ -1,7 +1,4 @@
-"""A section of a report: the result of one question for one group, in sentences, figures, tables and passages.
-
-Passages are texts whose tokens are coloured by their ranks, with the same grades on a page and on a terminal.
-"""
+"""A section of a report, and texts whose tokens are coloured by their ranks, on a page and on a terminal."""
 
 from __future__ import annotations
 
@@ -39,13 +36,7 @@ class Bounded(Protocol):
 
 
 class Piece(NamedTuple):
-    """A token.
-
-    Attributes:
-        text: as it is shown.
-        grade: index of its colour, from 0; None if it was not scored.
-        tip: tooltip.
-    """
+    """A token as it is shown, the index of its colour (None if it was not scored), and its tooltip."""
 
     text: str
     grade: int | None
@@ -53,13 +44,7 @@ class Piece(NamedTuple):
 
 
 class TextReading(NamedTuple):
-    """The tokens as one model reads them.
-
-    Attributes:
-        model: its name.
-        about: how well it predicts them, in a line.
-        pieces: the tokens in order.
-    """
+    """The tokens as one model reads them, and how well it predicts them."""
 
     model: str
     about: str
@@ -73,7 +58,7 @@ class Passage:
     Attributes:
         name: in plain characters, part of its anchor.
         title: the document.
-        rule: why it was chosen, and how much of the document it is.
+        rule: why it was chosen, and how much of it this is.
         command: that shows all of it.
     """
 
@@ -99,7 +84,7 @@ def grade(rank: float) -> int:
 
 
 def marked(piece: Piece) -> str:
-    """Returns a token with the marks of its rank, for output without colours; blanks around it stay outside them."""
+    """Returns a token with the marks of its rank, inside its blanks, for output without colours."""
     core, body = piece.text.strip(), piece.text.rstrip("\n")
     before, _, after = piece.text.partition(core) if core else (body, "", piece.text[len(body) :])
     begin, end = _MARKS[piece.grade or 0]
@@ -139,7 +124,7 @@ class Section:
     Attributes:
         name: in plain characters, part of its anchor.
         sentences: the result in words.
-        figures: those drawn, and those that cannot be, with the reason.
+        figures: those drawn, and those that cannot be.
         sheets: tables other than those of the figures.
         doubts: what has a status other than ok.
         passages: texts, token by token.

@@ -1,7 +1,4 @@
-"""Tables, described once for every format: columns, and records under them.
-
-Terminal, page, Markdown, LaTeX, the values of figures and frames of a notebook are made from them.
-"""
+"""Tables, described once for every format: columns, and records under them."""
 
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -32,10 +29,11 @@ class Column(NamedTuple):
 
     Attributes:
         name: for people; {x} stands for the symbol of the laws' axis, {c} for their constant.
-        key: of its value in a record; two keys of numbers are the ends of an interval; of others the first is that of
-            its text, and programs read those behind it.
-        format: makes a text of a value; a format specification of Python, such as .3f, does too.
-        meaning: for the note under the table; empty if the name suffices.
+        key: of its value in a record; two keys of numbers are the ends of an interval; of others the first is that
+            of its
+            text, and programs read those behind it.
+        format: makes a text of a value, or a format specification such as .3f.
+        meaning: for the note under the table.
     """
 
     name: str
@@ -94,7 +92,7 @@ PLACE: Final = (Column("S", "non_embedding_params", whole), Column("{x}", "{x}",
 
 
 def interval(name: str, key: str, format: Format = number, meaning: str = "") -> tuple[Column, Column]:
-    """Returns the columns of a number and of its 95 % interval, in a record KEY, KEY_lo and KEY_hi."""
+    """Returns the columns of a number and of its 95 % interval: KEY, KEY_lo and KEY_hi."""
     return Column(name, key, format, meaning), Column("95 %", f"{key}_lo {key}_hi", format)
 
 
@@ -109,15 +107,14 @@ class Table:
 
     Attributes:
         name: in plain characters, unique within its section; part of the names of files and anchors.
-        columns: in the order in which they are shown.
-        first: keys of the columns that are always shown; then those of others, which a terminal without room for all
-            keeps or leaves out together, and those that are not named last. An interval goes with its number unless
-            its lower end is named. Empty if all are always shown.
-        title: what it shows.
-        rows: the records.
-        note: a note besides the meanings of its columns.
+        first: keys of the columns that are always shown, all if empty; then those of others, which a terminal
+            without room
+            keeps or leaves out together, and last those that are not named. An interval goes with its number
+                unless its
+            lower end is named.
+        note: besides the meanings of its columns.
         about: its group of runs; empty for several.
-        is_wide: whether it is too wide for a terminal and for paper, so that only pages have it.
+        is_wide: whether only pages have room for it.
         brief: indices of the rows that a terminal shows without details; None for all.
         n_left_out: how many rows `briefly` left out.
     """
@@ -144,8 +141,8 @@ class Table:
     ) -> "Table":
         """Returns the table of some rows.
 
-        `about` is the name of its group of runs, `axis` that of the laws, which names show; `brief` says whether a
-        terminal shows them without details, for each row or for all.
+        `about` names its group of runs, `axis` is that of the laws; `brief` says whether a terminal shows them without
+        details, for each row or for all.
         """
         rows = list(rows)
         has_S = axis is Axis.S and PLACE[0] in self.columns
@@ -165,13 +162,13 @@ class Table:
         return replace(self, rows=rows, brief=None, n_left_out=len(self.rows) - len(rows))
 
     def ranks(self) -> list[int]:
-        """Returns for each column 0 if it is always shown; those of larger numbers are left out first."""
+        """Returns for each column 0 if it is always shown; larger ones are left out first."""
         of = {key: rank for rank, keys in enumerate(self.first) for key in keys.split()}
         keys = [column.key.split()[0] for column in self.columns]
         return [of.get(key, of.get(key.removesuffix("_lo"), len(self.first))) for key in keys]
 
     def notes(self, shown: Container[str] | None = None) -> list[str]:
-        """Returns its notes: its own, then the meanings of its columns, or of those in `shown`."""
+        """Returns its note, and the meanings of its columns, or of those in `shown`."""
         meant = [each for each in self.columns if each.meaning and (shown is None or each.name in shown)]
         return [*([self.note] if self.note else []), *(f"{each.name}: {each.meaning}." for each in meant)]
 

@@ -1,4 +1,4 @@
-"""Prints texts and tables on a terminal; a narrow one leaves out columns, and tables of one name are joined."""
+"""Prints texts and tables on a terminal."""
 
 import sys
 import textwrap
@@ -30,7 +30,7 @@ def total(widths: Iterable[int]) -> int:
 
 
 def fitting(room: int, widths: Sequence[int], ranks: Sequence[int]) -> list[int]:
-    """Returns the columns that fit: all of rank 0, then others by ascending rank while there is room."""
+    """Returns the columns that fit: all of rank 0, then by ascending rank."""
     kept = [at for at, rank in enumerate(ranks) if rank == 0]
     room -= total(widths[at] for at in kept) + 1
     for rank in sorted(set(ranks) - {0}):
@@ -43,7 +43,7 @@ def fitting(room: int, widths: Sequence[int], ranks: Sequence[int]) -> list[int]
 
 
 def row_of(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], yellow: Sequence[bool] = ()) -> Text:
-    """Renders a row of a table, of several lines if a text is wider than its column."""
+    """Renders a row of a table, of several lines if a text is too wide."""
     folded = [
         textwrap.wrap(cell, wide) if cell_len(cell) > wide else [cell] for cell, wide in zip(cells, widths, strict=True)
     ]
@@ -63,7 +63,7 @@ def head_of(headings: Sequence[str], widths: Sequence[int], right: Sequence[bool
 
 
 def console() -> Console:
-    """Returns a console on standard output, in characters of its encoding; plain text if the output is captured."""
+    """Returns a console on standard output; plain text if the output is captured."""
     write_as_ascii_where_needed()
     captured = isinstance(sys.stdout, StringIO)  # in a notebook, rich would display it beside what is captured
     return Screen(highlight=False, emoji=False, force_jupyter=False if captured else None)
@@ -75,7 +75,7 @@ _STYLES: Final = ("", "black on #b7d7f2", "black on #f2d15c", "bold black on #e8
 
 
 def print_tables(screen: Console, tables: Iterable[Table], width: int | None = None) -> list[str]:
-    """Prints tables with rows, those of one name and the same columns as parts of one; returns notes on their columns.
+    """Prints tables, those of one name and the same columns as parts of one; returns notes on their columns.
 
     A narrow terminal may wrap their lines, but no digit is lost.
     """
@@ -93,7 +93,7 @@ def print_tables(screen: Console, tables: Iterable[Table], width: int | None = N
 
 
 def shown_columns(table: Table, width: int = WIDEST) -> list[int]:
-    """Returns the columns of a table that a terminal of so many characters shows; a page and a paper show the same."""
+    """Returns the columns of a table that a terminal of so many characters shows, as page and paper do."""
     return _layout([table], width)[0]
 
 
@@ -109,7 +109,7 @@ def _layout(tables: Sequence[Table], width: int) -> tuple[list[int], list[list[s
 
 
 def _folded(widths: Sequence[int], right: Sequence[bool], width: int) -> list[int]:
-    """Returns narrower widths of the columns of texts, the widest first, if all columns fit then."""
+    """Returns narrower widths of columns of texts, the widest first, if all fit then."""
     folded = [wide if at_right else min(wide, _FOLDED[1]) for wide, at_right in zip(widths, right, strict=True)]
     while total(folded) >= width:
         widest = max((at for at, at_right in enumerate(right) if not at_right), key=folded.__getitem__, default=None)
@@ -120,7 +120,6 @@ def _folded(widths: Sequence[int], right: Sequence[bool], width: int) -> list[in
 
 
 def _put(screen: Console, tables: Sequence[Table], width: int) -> list[int]:
-    """Prints tables with the same columns as parts of one; returns the columns printed."""
     columns, every = tables[0].columns, [row for table in tables for row in table.rows]
     kept, (names, *texts), widest = _layout(tables, width)
     right = [columns[at].is_number for at in kept]
@@ -141,7 +140,7 @@ def _put(screen: Console, tables: Sequence[Table], width: int) -> list[int]:
 
 
 def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
-    """Prints texts with each token in the colour of its rank, or marked if there are no colours."""
+    """Prints texts with each token in the colour of its rank, or marked."""
     coloured = screen.color_system is not None and not screen.no_color
     for passage in passages:
         for reading in passage.readings:
@@ -161,7 +160,7 @@ def print_passages(screen: Console, passages: Sequence[Passage]) -> None:
 def print_under(
     screen: Console, texts: Iterable[str], statuses: Iterable[Status] = (), notes: Iterable[str] = ()
 ) -> None:
-    """Prints sentences and meanings of columns, the remedy of each status, and notes, a line each."""
+    """Prints sentences and meanings of columns, remedies, and notes, a line each."""
     for text in dict.fromkeys(map(plain_signs, texts)):
         screen.print(escape(visible_line(text)), soft_wrap=True)
     for text in remedies(statuses):

@@ -1,4 +1,4 @@
-"""Formats of numbers, and names of axes, laws and statuses, for tables, plots and the report."""
+"""Formats of numbers, and names of axes, laws and statuses."""
 
 import math
 import re
@@ -44,7 +44,7 @@ def rough(value: float | None) -> str:
 
 
 def spoken(value: float | None, digits: int = 2) -> str:
-    """Formats a count as 7.9B, 21B, 415M or 2T; as `short` below a thousand and from 1e15 on."""
+    """Formats a count as 7.9B, 415M or 2T; as `short` below a thousand and from 1e15 on."""
     in_thousands = value is not None and 1e3 <= float(f"{value:.{digits}g}") < 1e6
     return f"{_rounded(value / 1e3, digits)}k" if value is not None and in_thousands else _rounded(value, digits)
 
@@ -60,15 +60,12 @@ def whole(value: float) -> str:
 
 
 def size_name(size: str) -> str:
-    """Returns the name of a size, 3.5B where it is the bare number of its parameters."""
+    """Returns the name of a size, 3.5B for the bare number of its parameters."""
     return spoken(float(size), 3) if re.fullmatch(r"\d{4,}(\.\d+)?", size) else size
 
 
 def _rounded(value: float | None, digits: int) -> str:
-    """Writes a number out up to a million, with zeros after the last significant digit.
-
-    From there on it is 31.6M, 2.49B or 288T, and from 1e15 on it has an exponent.
-    """
+    """Writes a number out up to a million; from there on it is 31.6M or 288T, from 1e15 on it has an exponent."""
     if value is None or not math.isfinite(value):
         return UNKNOWN
     rounded = f"{value:.{digits}g}"
@@ -98,7 +95,7 @@ def told_apart(*values: float, digits: int = 3) -> list[str]:
 
 
 def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
-    """Formats an interval; a dash for an unknown end, one dash if both are unknown."""
+    """Formats an interval; a dash for an unknown end."""
     return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
 
 
@@ -110,7 +107,7 @@ def percent(value: float | None) -> str:
 
 
 def part(share: float) -> str:
-    """Formats a share between 0 and 1 in percent, with two digits or as many as distinguish it from 100."""
+    """Formats a share in percent, with as many digits as distinguish it from 100."""
     few, left = 100 * share, 100 * (1 - share)
     decimals = 1 - math.floor(math.log10(few)) if few < left else -math.floor(math.log10(left))
     return f"{few:.{max(0, decimals)}f}"
@@ -174,11 +171,11 @@ class AxisWords:
     Attributes:
         x: its symbol.
         title: its symbol and what it is.
-        one: the last point of a law: "the largest size", "the largest D".
+        one: the last point of a law: "the largest size".
         point: noun for the points of a law.
-        more: how a model exceeds another by a factor: "{} times larger", "trained on {} times as many tokens".
+        more: how a model exceeds another by a factor: "{} times larger".
         at_tenfold: the same at ten times.
-        grows: with what a quantity changes: "with size".
+        grows: with what a quantity changes.
         constant: symbol of the law's constant, which differs from that of compute.
     """
 
@@ -227,7 +224,7 @@ def true_minus(text: str) -> str:
 
 
 def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> str:
-    """Returns the title of a law; names the method of its fit unless it is least squares."""
+    """Returns the title of a law, with its method unless that is least squares."""
     if method is not Method.ols:
         return f"{law_title(law, k)}, {method.value}"
     own = quantity(law)
@@ -239,7 +236,7 @@ def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> st
 
 
 def legible(text: str | None, token_id: int, longest: int = 13) -> str:
-    """Returns a token's text as Python writes it, so that blanks and line ends are visible, or its id."""
+    """Returns a token's text with visible blanks and line ends, or its id."""
     return f"id {token_id}" if text is None else shortened(repr(text), longest)
 
 
@@ -260,13 +257,13 @@ def enumerated(names: Sequence[str]) -> str:
 
 
 def the_largest(names: Sequence[str]) -> str:
-    """Names the largest runs as the subject of a sentence, without commas between two of one size."""
+    """Names the largest runs as the subject of a sentence."""
     each = [name.replace(", ", " ") for name in names]
     return f"The largest run, {each[0]}," if len(each) == 1 else f"The {len(each)} largest runs, {enumerated(each)},"
 
 
 def headline(law: str, k: int | None) -> tuple[int, int]:
-    """Returns the sort key of a law for drawing few: cross-entropy, then -ln RBP by k, then others."""
+    """Returns the sort key of a law: cross-entropy, then -ln RBP by k, then others."""
     return {"cross_entropy": 0, "rbp": 1}.get(law, 2), k or 0
 
 

@@ -1,4 +1,4 @@
-"""Gathers a report: performs every analysis as its verb does, and orders the results."""
+"""Gathers a report: asks every question as its verb does, and orders the results."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,17 +59,16 @@ class Report:
     Attributes:
         store: its name, as it was asked for.
         made_at: UTC, to the minute.
-        title: what it is about, in one line.
         narrowed: keys that chose among the runs, as typed.
-        n_tokens: scored tokens of its runs; 0 for imported losses alone.
+        n_tokens: scored tokens of its runs.
         n_runs: measured runs and imported sizes.
         n_failed: cells that could not be measured.
         parts: one for each group.
-        gaps: comparisons of texts and families, a section for each family.
+        gaps: comparisons of texts and families.
         overview: all laws at a glance.
-        paper: the paper's tables 1 and 2, those of which values are known.
+        paper: tables in the form of the paper's.
         runs: that the numbers come from.
-        first: with which the page begins: what variants are worth, and what to train.
+        first: with which the page begins.
         across: figures of all groups, if there are many.
         verb: the one question that it answers; empty for all.
     """
@@ -118,13 +117,13 @@ def _of_all() -> list[str]:
 
 
 def facts_of(name: str, result: Result) -> tuple[Fact, ...]:
-    """Returns the main numbers of a question's result; none if its answer is in words or missing."""
+    """Returns the main numbers of a question's result, if it has any."""
     facts = _on_page(name).facts
     return tuple(facts(result)) if facts is not None and result.rows else ()
 
 
 def gather(grids: Grids, narrowed: str = "") -> Report:
-    """Performs every analysis on the chosen runs, and orders the results.
+    """Asks every question about the chosen runs, and orders the results.
 
     Raises:
         RbpxError: the store holds runs, and none matches.
@@ -233,7 +232,7 @@ def _apart(names: Sequence[str], grids: Grids) -> Iterator[tuple[str, Grids]]:
 
 
 def _of_groups(grids: Grids, answers: Answers) -> Answers:
-    """Returns the answers of questions that are no part of a report, about the groups that the others found."""
+    """Returns the answers of questions that are no part of a report, about the groups of the others."""
     groups, found = [each.groups[0] for name in reversed(_of_all()) for each in answers[name]], Answers()
     for name, described in analyses().items():
         if not described.in_report and (own := _on_page(name).grids) is not None:
@@ -255,7 +254,7 @@ def assembled(
     answers: Answers,
     beside: Mapping[str, OfAll],
 ) -> Report:
-    """Assembles a report from its parts, with its title, its runs, and the tables of all groups, `beside`."""
+    """Assembles a report; `beside` is what questions say of all groups."""
     groups = [group for results in answers.values() for each in results for group in each.groups]
     runs = _runs_of(groups)
     families, datasets = (list(dict.fromkeys(getattr(run, name) for run in runs)) for name in ("family", "dataset"))
@@ -292,7 +291,7 @@ def _runs_of(groups: Sequence[Group]) -> list[Run]:
 
 
 def slugs_of(groups: Sequence[Group]) -> list[str]:
-    """Returns unique plain names of groups by title, for `group=` and the anchors of a page."""
+    """Returns unique plain names of groups, for `group=` and anchors."""
     slugs: list[str] = []
     for title in titles_of(groups):
         slug = _slug(title)
@@ -319,7 +318,7 @@ def _parts(answers: Answers, asked: Sequence[Group] | None) -> list[PageGroup]:
 
 
 def _taken(results: list[Result], group: Group) -> Result | None:
-    """Removes and returns the result for a group; jobs of a sweep may cover the same runs in turn."""
+    """Removes and returns the result for a group; jobs of a sweep may cover the same runs."""
     for at, result in enumerate(results):
         if (result.groups[0].key, result.groups[0].run_ids) == (group.key, group.run_ids):
             return results.pop(at)

@@ -1,4 +1,4 @@
-"""Makes the report of one question, with the sections that a whole report would have of it."""
+"""Makes the report of one question."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,13 +14,7 @@ __all__ = ["answered"]
 
 
 def answered(verb: str, results: Sequence[Result], store: str) -> Report:
-    """Returns the report of one question.
-
-    Args:
-        verb: the question.
-        results: its answer.
-        store: the name of the store, as it was asked for.
-    """
+    """Returns the report of the results of one question."""
     sections = [(each, replace(render.section(verb, [each]), passages=tuple(each.passages))) for each in results]
     owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections if of.groups]
     parts = [

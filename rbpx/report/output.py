@@ -48,12 +48,7 @@ def check(request: Told, verb: str = "report") -> None:
 
 
 def write_report(grids: "Grids", narrowed: str) -> Path:
-    """Gathers a report and writes it; returns its path.
-
-    Args:
-        grids: the requests to report on.
-        narrowed: the overrides that chose runs.
-    """
+    """Gathers a report, `narrowed` by some overrides, and writes it; returns its path."""
     from rbpx.report.contents import gather
 
     request = grids[0][0]

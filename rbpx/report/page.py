@@ -1,4 +1,4 @@
-"""Renders a report as one HTML page that needs no network and no other file."""
+"""Renders a report as one HTML page that needs no network."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ def page(report: Report) -> str:
         return anchor
 
     def glimpse(part: PageGroup) -> list[Figure]:
-        """Returns the figure for the card of a group, if groups are few; its section has the others."""
+        """The figure for the card of a group, if groups are few."""
         drawn = [figure for section in part.sections[:1] for figure in section.figures if isinstance(figure, Figure)]
         return drawn[:1] if len(report.parts) <= MOST_OPEN else []
 
@@ -68,7 +68,7 @@ def page(report: Report) -> str:
 
 @cache
 def _vega() -> str:
-    """Returns the library that draws the figures; bundling it takes a second or two, once on each machine."""
+    """Returns the library that draws the figures; bundling it takes seconds, once on each machine."""
     kept = cache_folder() / f"vega-{metadata.version('vl-convert-python')}-{digest(_BUNDLE)}.json"
     script = read_cache(kept).get("script")
     if not isinstance(script, str):

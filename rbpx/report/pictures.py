@@ -1,4 +1,4 @@
-"""Writes the figures of a report as files with their captions: SVG, PDF with its fonts, or PNG for slides."""
+"""Writes the figures of a report as files: SVG, PDF with its fonts, or PNG for slides."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _FONTS: Final = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 @dataclass(frozen=True)
 class Look:
-    """The look of figures in files: width in inches with axes, size of text in points, font, position of the legend."""
+    """The look of figures in files: width in inches with axes, size of text in points, font, legend."""
 
     width: float = 6.5
     font_size: float = 9.0
@@ -63,9 +63,9 @@ def with_indices(svg: str) -> str:
 
 
 def write_pictures(report: Report, form: str, path: Path, index: str, look: Look) -> int:
-    """Writes every figure as svg, pdf or png, and a list of them with their captions; returns the number of figures.
+    """Writes every figure as svg, pdf or png, and a list of them with their captions; returns their number.
 
-    `path` is a folder, which is created, or a file for the first figure of a single answer.
+    `path` is a folder, which is created, or a file for the figure of a single answer.
 
     Raises:
         RbpxError: a file is named for several answers, or for none that can be drawn.

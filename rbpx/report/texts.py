@@ -116,7 +116,7 @@ def latex(report: Report) -> str:
 
 
 def _grouped(sheet: Table) -> list[str]:
-    """Renders a table with two columns of names, then pairs of R2 and slope, each pair under its heading."""
+    """Two columns of names, then pairs of R2 and slope, each under its heading."""
     pairs = [column.name.removesuffix(": R²") for column in sheet.columns[2::2]]
     above = " & ".join(rf"\multicolumn{{2}}{{c}}{{{_tex(pair)}}}" for pair in pairs)
     rules = " ".join(rf"\cmidrule(lr){{{3 + 2 * at}-{4 + 2 * at}}}" for at in range(len(pairs)))
@@ -159,7 +159,7 @@ def _float(label: str, title: str, kinds: str, head: list[str], body: list[str])
 
 
 def _tex(text: str) -> str:
-    """Escapes a text for LaTeX and sets indices, exponents and products; other scripts are told by their numbers."""
+    """Escapes a text for LaTeX and sets indices, exponents and products."""
     line = text if text.isprintable() else visible_line(" ".join(text.split()))
     plain = "".join(_SPECIAL.get(character, _known(character)) for character in true_minus(line))
     plain = re.sub(r"RBP\\_(\w+)", r"RBP$_{\1}$", plain)
@@ -170,6 +170,6 @@ def _tex(text: str) -> str:
 
 
 def _known(character: str) -> str:
-    """A character as LaTeX's own fonts have it: Latin as it is, any other by its number in Unicode."""
+    """Latin as it is, any other character by its number in Unicode, which LaTeX's fonts lack."""
     is_latin = character.isascii() or (character.isalpha() and character <= _LAST_LATIN)
     return character if is_latin else f"U+{ord(character):04X}"

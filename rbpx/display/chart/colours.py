@@ -1,7 +1,7 @@
 """The look of figures: colours that colour-blind readers can distinguish, on light and dark ground.
 
 Every series also has its own shape and dash. Each colour has a contrast of at least 3 to its ground (WCAG 2.2, 1.4.11).
-The hues are those of Okabe and Ito (2008), darkened or lightened to reach that.
+The hues are those of Okabe and Ito (2008), made darker or lighter.
 """
 
 from typing import Any, Final
@@ -24,14 +24,14 @@ MOST_SERIES: Final = 7  # in one figure, so that they can be distinguished
 
 
 def variables(theme: str) -> dict[str, str]:
-    """Returns the colours of a theme, "light" or "dark", by their names in a page's style."""
+    """Returns the colours of a theme, light or dark, by their names in a page's style."""
     of = {"series": SERIES[theme], "step": STEPS[theme]}
     named = {f"--{kind}-{at}": colour for kind, colours in of.items() for at, colour in enumerate(colours, 1)}
     return {"--ground": GROUNDS[theme], "--ink": INKS[theme], "--line": LINES[theme], **named}
 
 
 def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[str, Any]:
-    """Returns the Vega-Lite configuration of a theme, light or dark; for None that of a page, whose style sets colours.
+    """Returns the Vega-Lite configuration of a theme; for None that of a page, whose style sets colours.
 
     `legend` is its position: top, right, bottom, left or none.
     """

@@ -1,6 +1,6 @@
 """Figures: axes and marks over the rows of a table, a description in words, and the Vega-Lite that draws them.
 
-Charts have no colours and no font sizes, which a theme sets. Source: the schema of Vega-Lite 6.
+A theme sets colours and font sizes. Source: the schema of Vega-Lite 6.
 """
 
 import csv
@@ -49,16 +49,17 @@ class Mark:
     """One layer of a chart.
 
     Attributes:
-        kind: points; a line through rows in their order; a band or bars from lo to hi; the name of its series at each
-            row; a rule across the chart at the value that its row has on one of the axes.
-        rows: what is drawn; None for the rows of the figure's values.
+        kind: points; a line through rows in their order; a band or bars from lo to hi; the name of its series at
+            each row; a
+            rule across the chart at the value that its row has on one of the axes.
+        rows: what is drawn; None for those of the figure's values.
         lo: key of the lower end of a band or bar.
-        hi: key of the upper end.
-        by: key that dashes of lines and shapes of points distinguish, instead of the series.
-        along: the axis that a band or bar lies along: x or y; empty for that of the values.
-        look: further properties of the mark in Vega-Lite.
+        hi: of the upper end.
+        by: key that dashes and shapes distinguish, instead of the series.
+        along: the axis that a band or bar lies along; empty for that of the values.
+        look: further properties in Vega-Lite.
         plain: whether it has no colour of a series.
-        name: of a rule at some y, or of plain points, if a terminal draws them too.
+        name: of a rule at some y, or of plain points.
     """
 
     kind: Literal["points", "line", "band", "bars", "text", "rule"]
@@ -102,7 +103,7 @@ def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
 
 
 def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Any) -> list[dict[str, Any]]:
-    """Returns x, y, lo, hi along a law from its smallest to its largest size, with the interval of one new model."""
+    """Returns x, y, lo, hi along a law over its sizes, with the interval of one new model."""
     return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in predictions_along(fit, steps)]
 
 
@@ -122,12 +123,12 @@ def bars(lo: str = "lo", hi: str = "hi", **more: Any) -> Mark:
 
 
 def rule(name: str = "", **at: float) -> Mark:
-    """Returns a dashed rule across the chart at a value of one axis, by its key; a terminal draws named ones at y."""
+    """Returns a dashed rule across the chart at a value of one axis, by its key."""
     return Mark("rule", [at], plain=True, name=name)
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:
-    """Returns at most so many of the items, evenly spaced, including the first and the last."""
+    """Returns at most so many items, evenly spaced, with the first and the last."""
     if len(items) <= most:
         return list(items)
     return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]
@@ -150,7 +151,7 @@ _LOOKS: Final[dict[str, Spec]] = {"band": {"opacity": 0.13}, "rule": {"strokeDas
 
 
 def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
-    """Returns the Vega-Lite of a chart, with the values that its points show as tooltips.
+    """Returns the Vega-Lite of a chart, with the values as tooltips.
 
     `ems` are the width divided by the size of its text, for the layout of the legend.
     """
@@ -168,7 +169,6 @@ def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
 
 
 def _shown(rows: Rows) -> Rows:
-    """Returns rows with the label of a status and the name of a size."""
     names: dict[str, Callable[[str], str]] = {"status": label, "size": size_name}
     return [{name: names[name](str(of)) if of and name in names else of for name, of in row.items()} for row in rows]
 
@@ -230,7 +230,7 @@ def _named(field: str, title: str, order: Sequence[str]) -> Spec:
 
 
 def _dash(field: str, order: Sequence[str]) -> Spec:
-    """Encodes dashes as values, as a scale would put them into the symbols of the legend."""
+    """Encodes dashes as values; a scale would put them into the symbols of the legend."""
     tests = [
         {"test": f"datum[{json.dumps(field)}] === {json.dumps(name)}", "value": list(DASHES[at % len(DASHES)])}
         for at, name in enumerate(order)
@@ -253,7 +253,7 @@ def _tips(values: Table, rows: Rows) -> list[Spec]:
 
 
 def _tip_form(column: Column) -> Spec:
-    """Returns the format (d3) of the numbers of a column, as its texts have it where that is one of both."""
+    """Returns the format (d3) of the numbers of a column, as its texts have it if they can."""
     if not column.is_number:
         return {"type": "nominal"}
     form = column.format if isinstance(column.format, str) else _TIPS.get(column.format, ".4~g")
@@ -261,10 +261,7 @@ def _tip_form(column: Column) -> Spec:
 
 
 def _data(rows: Rows) -> Spec:
-    """Writes rows as CSV, which takes a third of the space of JSON; unknown numbers are empty.
-
-    A column is text if any of its values is.
-    """
+    """Writes rows as CSV, a third of the space of JSON; a column is text if any of its values is."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     texts = {name for name in names if any(isinstance(row.get(name), str) for row in rows)}
     written = io.StringIO()
@@ -291,7 +288,7 @@ class Figure:
 
     Attributes:
         name: in plain characters, unique within its section; part of file names.
-        says: a description in a sentence, for those who cannot see it.
+        says: a description, for those who cannot see it.
         caption: what its marks mean.
         values: the table that it draws.
         sql: a query of the store that gives these numbers.
@@ -309,13 +306,13 @@ class Figure:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """Returns its chart in Vega-Lite, without colours and font sizes, which the theme sets."""
+        """Its chart in Vega-Lite, without what the theme sets."""
         return spec(self.chart, self.values)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the numbers of a figure come from: a query of the store that gives them, and runs."""
+    """A query of the store that gives the numbers of a figure, and the runs that they come from."""
 
     sql: str
     run_ids: tuple[str, ...]
@@ -329,13 +326,7 @@ def drawn(values: Table, chart: Chart, says: str, caption: str, origin: Origin) 
 
 @dataclass(frozen=True)
 class Undrawn:
-    """A figure that cannot be drawn.
-
-    Attributes:
-        name: as that of the figure.
-        title: as that of the figure.
-        reason: why, and what to do about it.
-    """
+    """A figure that cannot be drawn: why, and what to do about it."""
 
     name: str
     title: str
@@ -343,7 +334,7 @@ class Undrawn:
 
 
 def first_drawn(figures: Iterable[Figure | Undrawn]) -> "alt.LayerChart":
-    """Returns the first figure with anything in it.
+    """Returns the first figure.
 
     Raises:
         RbpxError: none has anything to draw.

@@ -1,4 +1,4 @@
-"""Figures of laws: points, lines and bands in which new models would lie; residuals; single numbers with intervals."""
+"""Figures of laws, of their residuals, and of single numbers with intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -50,11 +50,10 @@ def law_figure(
     band: bool = True,
     within: Sequence[Sequence[Bounded]] = (),
 ) -> Figure | Undrawn:
-    """The points and lines of some laws.
+    """The points and lines of some laws, named in the legend.
 
-    Laws have names in the legend; `words` are what can be seen, for those who cannot see it, and the caption; `sizes`
-    what the model at each place is called; `band` draws the 95 % band of new models, `within` the intervals of the
-    points of each law.
+    `words` are what can be seen, for those who cannot see it, and the caption; `sizes` names the model at each place;
+    `band` draws where 95 % of new models would lie, `within` the intervals of the points of each law.
     """
     has_ends = any(at.lo is not None for of in within for at in of)
     columns = [Column(legend or "law", "series"), *([] if sizes is None else [SIZE]), Column(x.title, x.key, whole)]
@@ -91,7 +90,7 @@ def series_figure(
     origin: Origin,
     under: Sequence[Mark] = (),
 ) -> Figure:
-    """Numbers, each with its series and its place, with their intervals.
+    """Numbers with their intervals, each of a series at its place.
 
     `words` are what can be seen, for those who cannot see it, and the caption; `under` is drawn below them.
     """
@@ -115,10 +114,7 @@ def residual_figure(
     axis: Axis = Axis.S,
     by: SizeBy = SizeBy.total,
 ) -> Figure:
-    """The residuals of laws, ln y minus the law, along their axis.
-
-    A row is a point: series, size, run, ln y minus law; `by` says which parameters S counts.
-    """
+    """The residuals of laws along their axis; a row is a series, size, run, and ln y minus law."""
     table = table_of(name, (legend, "series"), SIZE, *PLACE, (_Y.title, _Y.key, ".5f"))
     values = [
         {
