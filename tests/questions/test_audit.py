@@ -201,7 +201,7 @@ def test_the_traceback_of_a_model_that_fails_again_is_kept_until_it_succeeds(
 
     words = ("audit", "resamples=20", "size=s", "limit=2", "dtype=float32", "--store", own_store)
     with monkeypatch.context() as patch:
-        patch.setattr("rbpx.questions.audit.remeasure.measure_windows", failing)
+        patch.setattr("rbpx.questions.audit.rescore.measure_windows", failing)
         said = here(*words, cwd=cwd, check=1).stderr
     (line,) = [line for line in said.splitlines() if "no such layer" in line]
     assert "mine s on file (float32)" in line

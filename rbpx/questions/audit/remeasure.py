@@ -21,13 +21,12 @@ from rbpx.errors import MeasureError, RbpxError
 from rbpx.measure.cell import device_names, versions
 from rbpx.measure.distributed import ProcessGroup, init_process_group
 from rbpx.measure.engine import ServedCell
-from rbpx.measure.extract import measure_windows
 from rbpx.measure.results import Failure
 from rbpx.measure.runner import refuse_launched
 from rbpx.questions.audit import AuditKeys
 from rbpx.questions.audit.analysis import ROUNDING, Allowance, Audit, Remeasured, analyse
+from rbpx.questions.audit.rescore import Rescorer, name_of, names_of, rescorer
 from rbpx.questions.question import MeasuredRuns
-from rbpx.questions.remeasure import Rescorer, name_of, names_of, rescorer
 from rbpx.runs.group import Group
 from rbpx.runs.run import Run
 from rbpx.store.columns import numbers
@@ -61,7 +60,7 @@ def remeasure(
     if n_runs == 0:
         return [], MeasuredRuns((), ())
     title = "audit in float32" if engine is None else f"audit by {engine.name}"
-    with rescorer("audit", title, n_runs, request, store, processes) as again:
+    with rescorer(title, n_runs, request, store, processes) as again:
         asked = {} if engine is None else _connect(again, engine, [run for group in groups for run in group.runs])
         for group in groups:
             drawn = np.random.default_rng(request.seed).permutation(group.n_documents)[: request.limit]
@@ -127,24 +126,18 @@ def _measure(
     doc_ids: Sequence[int],
     run: Run,
 ) -> tuple[Remeasured, str]:
-    def choose(documents: list[Document]) -> list[Document]:
-        return [document for document in documents if document.doc_id in doc_ids]
-
     if run.run_id in asked:
-        engine, documents = asked[run.run_id]
-        rng = np.random.default_rng(again.request.seed)
-        columns, told = again.ask(run, engine, choose(documents), rng)
+        exact, told = again.ask(run, *asked[run.run_id], doc_ids)
     else:
-        columns, told = again.score(run, choose, measure_windows, Dtype.float32, alone=True)
-    exact = pa.table(columns)
+        exact, told = again.score(run, doc_ids, Dtype.float32)
     pairs = _pairs(connection, exact, group, doc_ids, run)
     if asked or run.engine is None:
         return (pairs, None), told
     # Two correct implementations round independently, so each is about as far from float32 as the other.
     own, tolerance = ROUNDING, again.request.tolerance
     if run.dtype != Dtype.float32.value:
-        rows, _ = again.score(run, choose, measure_windows, shows=False, alone=True)
-        own = _rounding(pa.table(rows), exact)
+        rounded, _ = again.score(run, doc_ids, shows=False)
+        own = _rounding(rounded, exact)
     return (pairs, Allowance(tolerance * own.share, tolerance * own.nats)), told
 
 
