@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-__all__ = ["Doubted", "Status", "first_of", "in_order"]
+__all__ = ["Doubted", "Status", "first_of", "in_order", "status_keys"]
 
 
 class Status(StrEnum):
@@ -85,6 +86,12 @@ def in_order(statuses: Iterable[Status | None]) -> tuple[Status, ...]:
 def first_of(statuses: Iterable[Status | None]) -> Status:
     """Returns the status to show: the first that holds, or `ok`."""
     return next(iter(in_order(statuses)), Status.ok)
+
+
+def status_keys(statuses: Iterable[Status | None]) -> dict[str, Any]:
+    """Returns the status to show and all that hold, as a row has them."""
+    held = in_order(statuses)
+    return {"status": first_of(held).value, "reasons": [each.value for each in held]}
 
 
 class Doubted:

@@ -28,11 +28,6 @@ def decimals(digits: int) -> Callable[[float | None], str]:
     return partial(number, digits=digits)
 
 
-def signed(value: float | None, digits: int = 4) -> str:
-    """Formats a difference with so many decimals and its sign."""
-    return _formatted(value, f"+.{digits}f")
-
-
 def short(value: float | None) -> str:
     """Formats a number of any magnitude with three significant digits."""
     return _rounded(value, 3)
@@ -92,11 +87,6 @@ def told_apart(*values: float, digits: int = 3) -> list[str]:
         if len(set(told)) == len(set(values)):
             break
     return told
-
-
-def span(lo: float | None, hi: float | None, digits: int = 4) -> str:
-    """Formats an interval; a dash for an unknown end."""
-    return UNKNOWN if lo is None and hi is None else f"{number(lo, digits)}..{number(hi, digits)}"
 
 
 def percent(value: float | None) -> str:
@@ -262,16 +252,11 @@ def the_largest(names: Sequence[str]) -> str:
     return f"The largest run, {each[0]}," if len(each) == 1 else f"The {len(each)} largest runs, {enumerated(each)},"
 
 
-def headline(law: str, k: int | None) -> tuple[int, int]:
+def law_order(law: str, k: int | None) -> tuple[int, int]:
     """Returns the sort key of a law: cross-entropy, then -ln RBP by k, then others."""
     return {"cross_entropy": 0, "rbp": 1}.get(law, 2), k or 0
 
 
-def status_name(status: Status) -> str:
-    """Returns a status in rich's markup: yellow unless it passes."""
-    return status.label if status is Status.ok else f"[yellow]{status.label}[/yellow]"
-
-
 def remedies(statuses: Iterable[Status]) -> list[str]:
     """Returns a line with the remedy of each status other than ok."""
-    return [f"{status_name(status)}: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]
+    return [f"[yellow]{status.label}[/yellow]: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]

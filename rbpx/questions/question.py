@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rbpx.runs.group import Group
     from rbpx.store.store import Record
 
-__all__ = ["MeasuredRuns", "OfAll", "OnPage", "Question", "of_each"]
-
 
 @dataclass(frozen=True)
 class MeasuredRuns:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rbpx.runs.group import Group
     from rbpx.store.store import Record, Store
 
-__all__ = ["Result", "undrawn"]
-
 
 def undrawn() -> Sequence[Figure | Undrawn]:
     """No figures."""
@@ -54,8 +52,3 @@ class Result:
     then: Callable[[Store], object] | None = None
     beside: Sequence[Record] = ()
     plain: Sequence[Record] = ()
-
-    @property
-    def fit_ids(self) -> list[str]:
-        """The ids of its fits."""
-        return [str(row["fit_id"]) for row in self.fits]

@@ -10,13 +10,11 @@ from rbpx.questions.result import Result
 from rbpx.report.contents import PageGroup, Report, assembled, facts_of, slugs_of
 from rbpx.runs.origin import describe_runs
 
-__all__ = ["answered"]
-
 
 def answered(verb: str, results: Sequence[Result], store: str) -> Report:
     """Returns the report of the results of one question."""
     sections = [(each, replace(render.section(verb, [each]), passages=tuple(each.passages))) for each in results]
-    owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections if of.groups]
+    owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections]
     parts = [
         PageGroup(name, group.title, describe_runs(group), facts_of(verb, of), (section,))
         for name, (group, of, section) in zip(slugs_of([group for group, *_ in owned]), owned, strict=True)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rbpx.questions.result import Result
     from rbpx.report.contents import Report
 
-__all__ = ["check", "write_answered", "write_report"]
 
 _LOGGER = logging.getLogger(__name__)
 FORMATS: Final = (Format.html, Format.md, Format.tex, *(form for form in Format if form.is_figures))

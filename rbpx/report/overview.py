@@ -11,8 +11,6 @@ from rbpx.runs.group import titles_of
 from rbpx.runs.run import Run
 from rbpx.store.store import Record
 
-__all__ = ["glance", "runs_sheet"]
-
 
 def glance(answers: Mapping[str, Sequence[Result]], beside: Mapping[str, OfAll]) -> Table:
     """Returns a table of all groups of the first question, with what each question says of them."""

@@ -25,8 +25,6 @@ from rbpx.questions.registry import analysis
 from rbpx.report.contents import MOST_OPEN, PageGroup, Report
 from rbpx.status import Status
 
-__all__ = ["page"]
-
 _HERE: Final = Path(__file__).resolve().parent
 _BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only importable name in vl-convert 1.9
 

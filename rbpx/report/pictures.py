@@ -17,8 +17,6 @@ from rbpx.files.entries import atomic_write, atomic_write_text
 from rbpx.report.contents import Report
 from rbpx.spelling import typed
 
-__all__ = ["Look", "with_indices", "write_pictures"]
-
 _POINTS: Final = 72  # an inch
 _PIXELS: Final = {"svg": 96, "pdf": _POINTS, "png": _POINTS}  # an inch of a drawing
 _DOTS: Final = 300  # an inch of a printed PNG

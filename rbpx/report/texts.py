@@ -13,8 +13,6 @@ from rbpx.files.escapes import visible_line
 from rbpx.report.contents import MOST_OPEN, Report
 from rbpx.spelling import typed
 
-__all__ = ["latex", "markdown"]
-
 
 def markdown(report: Report) -> str:
     """Renders a report's sentences and tables in Markdown, without figures."""

@@ -24,7 +24,7 @@ from rbpx.runs.group import Group
 from rbpx.runs.points.items import answers_of
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.run import Run, labels_of
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Status, status_keys
 from rbpx.store.store import Record
 
 DEFAULT_K: Final = (1, 10, 100, 1000, 10_000)
@@ -106,9 +106,8 @@ def _exponents(read: RunItems, tail: Tail) -> Iterator[Record]:
 
     def row(how: str, alpha: Estimate, doubts: Sequence[Status], k_from: float | None, k_to: float | None = None,
             b: Estimate = NO_ESTIMATE) -> Record:  # fmt: skip
-        reasons = in_order([*only, *doubts])
         named: Record = {"how": how, "k_from": k_from, "k_to": k_to, **by_name(alpha=alpha, b=b)}
-        return named | {"status": first_of(reasons).value, "reasons": [each.value for each in reasons]}
+        return named | status_keys([*only, *doubts])
 
     alpha = estimate(float(slope_in_k(grid, passes_IK.mean(axis=0))), slope_in_k(grid, read.drawn(passes_IK)), n_items,
                      Recipe.uncentred)  # fmt: skip

@@ -28,7 +28,7 @@ from rbpx.runs.points.surfaces import (
     judged_alone,
     refuse_routed,
 )
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Status, status_keys
 from rbpx.store.store import Record
 
 _NEXT: Final = 3  # runs by default
@@ -146,9 +146,7 @@ def _by_form(
 
 
 def _row(kind: str, named: Record, doubts: Sequence[Status], **values: Any) -> Record:
-    held = in_order(doubts)
-    doubted = {"status": first_of(held).value, "reasons": [reason.value for reason in held]}
-    return {"kind": kind, **named, **flat(values), **doubted}
+    return {"kind": kind, **named, **flat(values), **status_keys(doubts)}
 
 
 def beyond(farther: float, longer: float = 1.0) -> list[Status]:

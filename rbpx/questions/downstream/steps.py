@@ -36,7 +36,7 @@ from rbpx.questions.downstream import DownstreamKeys
 from rbpx.questions.downstream.trainings import HeldOut, TaskTraining, averaged, is_mixed, means, points
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tasks import TaskValues
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Status, status_keys
 from rbpx.store.store import Record
 
 _FEWEST_FREE: Final = 2  # fewest points of step 2 beyond its constants; with fewer the curve nearly interpolates
@@ -49,13 +49,11 @@ class FeatureSteps:
 
     Attributes:
         values: the feature.
-        on_surface: whether step 1 is a surface in size and tokens.
         sigmoid: step 2; None without a fit.
         rows: predictions of held-out models, then of requested ones.
     """
 
     values: Points
-    on_surface: bool
     sigmoid: Sigmoid | None
     rows: list[Record]
 
@@ -117,12 +115,11 @@ def fit_steps(task: TaskValues, values: Points, parts: HeldOut, request: Downstr
         row |= {} if training is None else training.last.names()
         row |= {"feature": values.law, "k": values.k, "S": S, "D": D, **shared, "step1_actual": own_or_none}
         row |= by_name(step1_predicted=feature.y, step2_predicted=step2, chained_predicted=together, actual=actual)
-        ordered = in_order(reasons)
-        return row | {"error": error, "held": held, "status": first_of(ordered).value, "reasons": [*ordered]}
+        return row | {"error": error, "held": held, **status_keys(reasons)}
 
     rows = [predicted(each.S, each.D, each) for each in parts.held_out]
     rows += [predicted(S, D) for S, D in request.points_to_predict() or zip(request.S, repeat(None))]
-    return FeatureSteps(values, is_on_surface(fitted), sigmoid, rows)
+    return FeatureSteps(values, sigmoid, rows)
 
 
 _Step = Callable[[float, float | None], Feature]
@@ -141,7 +138,7 @@ def _fit_step1(
     def nothing(S: float, D: float | None) -> Feature:
         return Feature(NO_ESTIMATE, None)
 
-    if is_on_surface(trainings):
+    if _is_on_surface(trainings):
         how: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
         runs = Runs.of(S, D, x_T)
         forms = request.form
@@ -185,7 +182,7 @@ def _fit_step1(
     return COMBINED, (), in_size
 
 
-def is_on_surface(trainings: Sequence[TaskTraining]) -> bool:
+def _is_on_surface(trainings: Sequence[TaskTraining]) -> bool:
     """Whether step 1 is a surface in size and tokens."""
     S, D = np.array([each.S for each in trainings], float), np.array([each.D for each in trainings if each.D], float)
     return len(D) == len(S) > 5 and not judge_design(S, D).is_collinear

@@ -9,7 +9,7 @@ import duckdb
 from rbpx.display.law_columns import with_params
 from rbpx.display.section import interval_of
 from rbpx.display.table import STATUS, interval, table_of
-from rbpx.display.vocabulary import AXES, decimals, headline, number, whole
+from rbpx.display.vocabulary import AXES, decimals, law_order, number, whole
 from rbpx.laws.names import Method
 from rbpx.laws.power.uncertainty import ALPHA
 from rbpx.questions.gaps import GapsKeys
@@ -49,7 +49,7 @@ def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
 def _main(losses: Sequence[LossGap]) -> list[LossGap]:
     """The gaps of cross-entropy and of -ln RBP at the smallest k."""
     k = min((each.k for each in losses if each.k is not None), default=None)
-    return sorted((each for each in losses if each.k in (None, k)), key=lambda each: headline(each.law, each.k))
+    return sorted((each for each in losses if each.k in (None, k)), key=lambda each: law_order(each.law, each.k))
 
 
 def _named(loss: LossGap) -> Record:

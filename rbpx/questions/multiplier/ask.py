@@ -11,8 +11,8 @@ from rbpx.display.law_columns import estimate_in
 from rbpx.display.table import STATUS, Column, interval, table_of
 from rbpx.display.vocabulary import (
     amount,
-    headline,
     in_digits,
+    law_order,
     law_title,
     short,
     significant,
@@ -36,7 +36,7 @@ from rbpx.runs.points.surfaces import trained_of, varies_in_both
 from rbpx.runs.run import Run
 from rbpx.runs.select.budgets import best_of_budgets
 from rbpx.runs.select.groups import Cells, select, select_trainings
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Status, first_of, status_keys
 from rbpx.store.store import Record
 
 _OFFSETS: Final = {"given": "given", "shared": "one E", "free": "own E", "none": "E = 0", "surface": "S and D"}
@@ -133,12 +133,11 @@ def _over_surface(
         if unfit or not is_surface(both[0].runs, both[1].runs):
             return [], []
         shift = fit_shift(both[0].runs, both[1].runs, request.along)
-        reasons = in_order([*shift.reasons, *doubts])
+        reasons = [*shift.reasons, *doubts]
         named = {**names, "law": both[1].law, "k": both[1].k, "offset": "surface"}
         numbers = flat({"multiplier": shift.multiplier, "slope": shift.slope}) | {"p": shift.p, **shift.common}
         numbers |= dict(zip(("apart_from", "apart_to"), shift.apart or (None, None), strict=True))
-        judged = {"status": first_of(reasons), "reasons": list(reasons)}
-        rows.append({"kind": "overall", **named, **numbers, "weights": shift.weights, **judged})
+        rows.append({"kind": "overall", **named, **numbers, "weights": shift.weights, **status_keys(reasons)})
         for at in shift.at:
             place = {"C": at.C, "S": at.S, "D": at.D, **flat({"multiplier": at.value})}
             rows.append({"kind": "at", **named, **place, "status": first_of([at.status, *reasons])})
@@ -157,7 +156,7 @@ def _result(base: Group, rows: Sequence[Record], notes: Sequence[str], axis: Axi
     is_main = [row["offset"] == names["offset"] for row in overall]
     tables = [OVERALL.of("Multipliers overall", map(_told, overall), about, axis, brief=is_main)]
     tables += [MODELS.of("Multipliers one by one", map(_told, at), about, axis, brief=False)] if at else []
-    said = map(_sentence, sorted(main, key=lambda row: headline(row["law"], row["k"])))
+    said = map(_sentence, sorted(main, key=lambda row: law_order(row["law"], row["k"])))
     return Result([base], rows, tables, [*said], notes=notes)
 
 

@@ -13,7 +13,7 @@ from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, poin
 from rbpx.display.fixed_parameters import said_of_given
 from rbpx.display.section import Fact, fact_of
 from rbpx.display.table import Table, interval, table_of
-from rbpx.display.vocabulary import headline, percent, short, spoken, the_largest
+from rbpx.display.vocabulary import law_order, percent, short, spoken, the_largest
 from rbpx.laws.forms.candidates import LawForm
 from rbpx.laws.names import FORM_NAMES, OnText
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
@@ -178,7 +178,7 @@ def _said_of_measured(answers: Sequence[LawPrediction], targets: Sequence[float]
 def _said_of_largest(answers: Sequence[LawPrediction]) -> Iterator[str]:
     off = [of for of in answers if of.n_smaller is not None]
     for found in grouped(off, lambda of: (of.n_smaller, *labels_of(of.law.runs))).values():
-        laws = sorted(found, key=lambda of: headline(of.law.law, of.law.k))
+        laws = sorted(found, key=lambda of: law_order(of.law.law, of.law.k))
         runs, m = laws[0].law.runs, laws[0].n_smaller or 0
         said, n = said_of_tokens(runs), len(runs) - m
         if said is None:

@@ -39,7 +39,7 @@ from rbpx.runs.origin import spelled
 from rbpx.runs.points.losses import Pairs, loss_pairs
 from rbpx.runs.run import Run
 from rbpx.runs.select.losses import family_of
-from rbpx.status import Status, first_of, in_order
+from rbpx.status import Status, status_keys
 from rbpx.store.store import Record
 
 _Targets = Sequence[tuple[Run | None, float]]
@@ -126,12 +126,11 @@ def _by(pairs: Pairs, family: str | None, targets: _Targets) -> CalibrationPredi
             by = widening_at(tests, len(x_N), beyond)
             y = pairs.as_y(widen(y, by), scatter)
             stranger = run is not None and len(pairs.families) == 1 and family_of(run) not in pairs.families
-            reasons = in_order([*of_fit, *([Status.beyond] if stranger or is_far(x, x_N) else [])])
+            far = [Status.beyond] if stranger or is_far(x, x_N) else []
             row: Record = {"kind": "prediction", "model_family": run and run.family, "size": run and run.size}
             row |= {"S": run and run.non_embedding_params, "method": COMBINED}
             row |= {"x": x, **values(y), "beyond": beyond, "widened": by}
-            row |= {"status": first_of(reasons), "reasons": [*reasons]}
-            predictions.append(row)
+            predictions.append(row | status_keys([*of_fit, *far]))
     at = {"method": COMBINED, "S": None}
     backtests = [backtest(test) | at | {"x": 1 / test.S} for test in pairs.compared(tests)]
     return CalibrationPrediction(pairs, family, calibration, predictions, backtests)

@@ -23,8 +23,6 @@ from rbpx.store.forecasts import refuse_known, register
 from rbpx.store.store import Record, Store
 from rbpx.version import __version__
 
-__all__ = ["forecast_rows", "forecast_writer", "select", "targets_of"]
-
 _LOGGER = logging.getLogger(__name__)
 _SAID = ("law", "k", "S", "D", "y", "lo", "hi", "beyond", "status", "weights", "fit_id")  # of a row
 _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")

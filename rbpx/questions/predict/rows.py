@@ -6,12 +6,12 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
-from rbpx.display.vocabulary import amount, headline, in_digits, law_title, percent, rough, short, spoken, told_apart
+from rbpx.display.vocabulary import amount, in_digits, law_order, law_title, percent, rough, short, spoken, told_apart
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.law import FixedParameter
 from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.verdict import Backtest
-from rbpx.status import Status, first_of
+from rbpx.status import Status, status_keys
 from rbpx.store.store import Record
 
 _VALUES: Final = ("y", "lo", "hi")
@@ -29,9 +29,7 @@ def prediction(at: Record, reasons: Iterable[Status], **own: Any) -> Record:
     explain a wide interval and are no warning; `moved` and `moved_by`, the largest change if one run is left out;
     `weights` of the forms; and `n_joint`, the number of intervals that hold together.
     """
-    of = list(reasons)
-    row = {"kind": "prediction", **at, **dict.fromkeys(_OF_ANSWERS), **own}
-    return row | {"status": first_of(of), "reasons": of}
+    return {"kind": "prediction", **at, **dict.fromkeys(_OF_ANSWERS), **own, **status_keys(reasons)}
 
 
 def backtest(test: Backtest) -> Record:
@@ -114,7 +112,7 @@ def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] 
     It gives the value with its interval, how far to trust it, and how its backtests did. The rows have the keys of
     `backtest_summary`; `subject` names what is predicted, by default the law at its size and tokens.
     """
-    rows = sorted(answers, key=lambda row: (row.get("y") is None, *headline(row["law"], row["k"])))
+    rows = sorted(answers, key=lambda row: (row.get("y") is None, *law_order(row["law"], row["k"])))
     if not rows:
         return
     row, status = rows[0], Status(rows[0]["status"])

@@ -29,7 +29,7 @@ from rbpx.runs.fits import Law, doubted, fit_points, fit_record
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.run import labels_of
-from rbpx.status import Status, in_order
+from rbpx.status import Status
 from rbpx.store.store import Record
 
 
@@ -88,7 +88,7 @@ def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[S
     own = judge_alone(law.fit.reasons or (), [test.is_inside for test in law.backtests])
     for answer, reasons in zip(map(law.fit.predict, targets), combined, strict=True):
         far = [Status.beyond] if answer.beyond > FAR else []
-        yield prediction(answer.record(), in_order([*own, *reasons, *far]))
+        yield prediction(answer.record(), [*own, *reasons, *far])
     yield from map(backtest, law.backtests)
 
 

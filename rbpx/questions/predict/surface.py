@@ -53,7 +53,6 @@ from rbpx.runs.points.surfaces import (
     surface_record,
     with_constants,
 )
-from rbpx.status import in_order
 from rbpx.store.store import Record
 
 
@@ -190,14 +189,14 @@ def _predictions(
     labels = of.trained.labels
     for (S, D), answer, moved in answers:
         heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
-        reasons = in_order([*doubts[heaviest], *answer.reasons])
+        reasons = [*doubts[heaviest], *answer.reasons]
         at = {"S": S, "D": D, "beyond": answer.beyond} | ({"n_joint": len(targets)} if joint else {})
         at |= {} if U is None else {"unique_tokens": U}
         own = {name: getattr(answer, name) for name in ("widened", "weights", "axis")}
         own |= influence_keys(moved, labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
         for form, y in answer.within.items():
-            yield {"method": form} | prediction(at | values(y.times(sign)), in_order([*reasons, *alone[form]]))
+            yield {"method": form} | prediction(at | values(y.times(sign)), [*reasons, *alone[form]])
 
 
 def _without_largest(of: _Quantity, now: Sequence[Record], request: PredictKeys) -> Iterator[Record]:

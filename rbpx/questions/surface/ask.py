@@ -11,7 +11,7 @@ from rbpx.display.fixed_parameters import given_tables, said_of_given
 from rbpx.display.frontier import frontier_table
 from rbpx.display.section import between
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
-from rbpx.display.vocabulary import amount, headline, in_digits, law_title, rough, short, whole
+from rbpx.display.vocabulary import amount, in_digits, law_order, law_title, rough, short, whole
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import Estimate, by_name
 from rbpx.laws.prediction.prediction import COMBINED
@@ -119,7 +119,7 @@ def _best(law: SurfaceLaw) -> Iterator[Record]:
 
 def _sentences(laws: Sequence[SurfaceLaw]) -> Iterator[str]:
     if laws:
-        yield _answer(min(laws, key=lambda law: headline(law.trained.law, law.trained.k)))
+        yield _answer(min(laws, key=lambda law: law_order(law.trained.law, law.trained.k)))
     for law in laws:
         said = "; ".join(_verdict(law))
         yield from [f"{law.trained.title}: {said}."] if said else []

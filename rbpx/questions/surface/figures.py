@@ -22,7 +22,7 @@ from rbpx.display.chart.figure import (
     scale_of,
 )
 from rbpx.display.table import SIZE, table_of
-from rbpx.display.vocabulary import UNITS, headline, short
+from rbpx.display.vocabulary import UNITS, law_order, short
 from rbpx.laws.names import Axis
 from rbpx.questions.surface.analysis import SurfaceLaw
 from rbpx.runs.group import Group
@@ -42,7 +42,7 @@ def figures(group: Group, laws: Sequence[SurfaceLaw]) -> Iterator[Figure]:
     """Draws the contours of cross-entropy and of -ln RBP at the smallest k."""
     fitted = [law for law in laws if law.best.fit.surface is not None]
     origin = from_fits([form.row["fit_id"] for law in laws for form in law.forms], group)
-    for law in sorted(fitted, key=lambda law: headline(law.trained.law, law.trained.k))[:_MOST_LAWS]:
+    for law in sorted(fitted, key=lambda law: law_order(law.trained.law, law.trained.k))[:_MOST_LAWS]:
         yield _contours(law, origin)
 
 

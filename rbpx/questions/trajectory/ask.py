@@ -28,7 +28,7 @@ from rbpx.runs.run import MEASURED, Run, by_progress, grouped, in_groups, traini
 from rbpx.runs.schedules import REACHED
 from rbpx.runs.select.groups import Cells, shared
 from rbpx.runs.select.stored import select_runs
-from rbpx.status import Status, in_order
+from rbpx.status import Status, in_order, status_keys
 from rbpx.store.store import Record
 from rbpx.ties import rule_of
 
@@ -144,8 +144,8 @@ def _row(group: Group, each: Underway) -> Record:
     params |= {"left_at": ending.left_at, "spikes": list(ending.spikes)}
     seen = {"step": int(run.step_N[-1]), "of": len(run.rate_T), "loss": float(run.loss_N[-1])}
     end = {"y": ending.y.value, **_ends(ending), "rests_on": ending.rests_on}
-    doubts = {"status": ending.status.value, "reasons": [status.value for status in ending.reasons], "params": params}
-    return {"kind": "ending", **group.names(), "model": each.name, "S": run.S, **seen, **end, **doubts}
+    names = {**group.names(), "model": each.name, "S": run.S}
+    return {"kind": "ending", **names, **seen, **end, **status_keys(ending.reasons), "params": params}
 
 
 def _said(each: Underway) -> str:
