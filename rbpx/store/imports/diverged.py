@@ -1,8 +1,6 @@
 """Finds imported runs whose loss at their end is far above that of a run with no more parameters and tokens.
 
 More parameters or tokens cannot cost that much: such a run diverged, or is of another text or unit.
-
-Shapes: R rows of a group, E ends of its runs.
 """
 
 import re
@@ -10,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportConfig
 from rbpx.files.rows import Rows
@@ -19,10 +17,10 @@ from rbpx.spelling import typed
 from rbpx.store.imports.columns import Columns
 from rbpx.store.imports.identity import codes
 from rbpx.store.imports.observations import MODEL
+from rbpx.store.relations import read_sql
 from rbpx.store.schema import varied
+from rbpx.store.sql import select_among
 
-_FACTOR: Final = 1.5  # of the lower loss: of published tables only sweeps of the learning rate have such runs
-_LEAST: Final = 0.5  # nats or bits, for losses near 0
 _GROUP: Final = ("family", "dataset", "text_hash", "protocol", "dtype", "variant", "unique_tokens")
 _PROGRESS: Final = ("training_tokens", "training_flops", "training_step")
 _LOSSES: Final = ("cross_entropy_nats", "bits_per_byte")
@@ -64,38 +62,17 @@ def _name(row: Mapping[str, Any]) -> str:
 
 def _diverged(read: pa.Table) -> dict[int, tuple[str, int, int]]:
     """Run -> its loss, its last row, and the row of a lower loss with no more parameters and tokens."""
-    S, D, C, step = (_floats(read, name) for name in ("non_embedding_params", *_PROGRESS))
-    of_group = codes(read, _GROUP)
-    of_run = codes(read, [*(name for name in MODEL if name not in _PROGRESS), *varied(read.column_names)])
+    given = read.select(["non_embedding_params", *_PROGRESS]).rename_columns(["S", "D", "C", "step"])
+    of_run = (*(name for name in MODEL if name not in _PROGRESS), *varied(read.column_names))
+    for name, numbers in (
+        ("place", np.arange(read.num_rows)),
+        ("of_group", codes(read, _GROUP)),
+        ("run", codes(read, of_run)),
+    ):
+        given = given.append_column(name, pa.array(numbers))
     found: dict[int, tuple[str, int, int]] = {}
     for quantity in _LOSSES:
-        loss = _floats(read, quantity)
-        for group in np.unique(of_group[np.isfinite(loss)]):
-            at = np.flatnonzero((of_group == group) & np.isfinite(loss))
-            known = (each[at] for each in (D, C / (6 * S), step) if np.isfinite(each[at]).any())
-            for end, than in _far_above(S[at], next(known, np.zeros(len(at))), loss[at], of_run[at]):
-                found.setdefault(int(of_run[at[end]]), (quantity, int(at[end]), int(at[than])))
+        rows = given.append_column("loss", read[quantity]).filter(pc.is_valid(read[quantity]))
+        for one in select_among("given", rows, read_sql("diverged")).to_pylist() if rows.num_rows else ():
+            found.setdefault(one["run"], (quantity, one["high"], one["low"]))
     return found
-
-
-def _far_above(
-    S_R: npt.NDArray[np.float64],
-    progress_R: npt.NDArray[np.float64],
-    loss_R: npt.NDArray[np.float64],
-    run_R: npt.NDArray[np.int64],
-) -> Iterator[tuple[int, int]]:
-    """Ends of runs with the lowest of the rows that had no more, where it is far below."""
-    order = np.lexsort((progress_R, run_R))
-    is_last = np.append(np.diff(run_R[order]) != 0, True)
-    ends_E = order[is_last]
-    first_E = np.append(0, np.flatnonzero(is_last)[:-1] + 1)
-    for end, first, last in zip(ends_E, first_E, np.flatnonzero(is_last), strict=True):
-        less = ends_E[(S_R[ends_E] <= S_R[end]) & (progress_R[ends_E] <= progress_R[end])]
-        less = np.append(less, order[first : last + 1])
-        than = less[np.argmin(loss_R[less])]
-        if loss_R[end] > max(_FACTOR * loss_R[than], loss_R[than] + _LEAST):
-            yield int(end), int(than)
-
-
-def _floats(read: pa.Table, name: str) -> npt.NDArray[np.float64]:
-    return np.asarray(read[name].cast(pa.float64(), safe=False).to_numpy(), float)
