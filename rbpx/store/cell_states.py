@@ -235,13 +235,11 @@ def _same_names(cell: Cell, record: Record) -> bool:
 
 def _same_request(cell: Cell, record: Record) -> bool:
     """Whether a measured cell had the same request, apart from the text."""
-    request = record.get("config")
-    if not request or not _ASKED <= request.keys():  # not written by rbpx
+    request = record.get("config") or {}
+    model, asked, dataset, engine = (request.get(name) or {} for name in ("model", "protocol", "dataset", "engine"))
+    if not (_ASKED <= request.keys() and isinstance(model, dict) and isinstance(asked, dict)):  # not written by rbpx
         return False
-    model, dataset, engine = request["model"], request.get("dataset"), request.get("engine") or {}
-    if not isinstance(model, dict) or not isinstance(request["protocol"], dict):
-        return False
-    protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **request["protocol"]}
+    protocol = {**vars(ProtocolConfig()), "padding": ProtocolConfig().padding.value, **asked}
     theirs = {
         **{name: record.get(name) for name in ("family", "size", "model", "revision", "dataset")},
         **{name: request[name] for name in ("dtype", "limit", "seed")},

@@ -276,9 +276,8 @@ def _rows_of(name: str) -> str:
     columns, source, parts = BY_RECORD[name], f"parsed_{name}", {"record": [*BY_RECORD[name]]}
     if name == "runs":  # what was asked for is in the cell, all else in the manifest of its run
         source = "parsed_cells AS c JOIN parsed_runs AS m ON c.record->>'run_id' = m.record->>'run_id'"
-        parts = {"c.record": [], "m.record": []}
-        for column in columns:
-            parts["c.record" if column.name in schema.ASKED else "m.record"].append(column)
+        asked = [column for column in columns if column.name in schema.ASKED]
+        parts = {"c.record": asked, "m.record": [column for column in columns if column not in asked]}
     elif name == "forecasts":
         own = "json_object('forecast_id', parse_filename(filename, true), 'seen_at', NULL)"
         source = "parsed_forecasts, unnest(record->'$.predictions[*]') AS predictions(prediction)"

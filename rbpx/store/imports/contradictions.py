@@ -120,10 +120,9 @@ def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
     thing = codes(read, names)
     for name in STATED:
         thing = 2 * thing + valid(read[name])
-    in_order = thing if keep is Keep.first else thing[::-1]
-    at = np.unique(in_order, return_index=True)[1]
+    order = np.arange(len(thing))[:: 1 if keep is Keep.first else -1]
     kept = np.zeros(len(thing), bool)
-    kept[at if keep is Keep.first else len(thing) - 1 - at] = True
+    kept[order[np.unique(thing[order], return_index=True)[1]]] = True
     return rows_of(read, kept), len(np.unique(read["row"].to_numpy()[~kept]))
 
 
