@@ -139,14 +139,14 @@ NO_SCORES: Final = dict.fromkeys(("auc", "log_loss_nats", "excess"), NO_ESTIMATE
 def score_chances(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> ChanceScores:
     """Judges predicted chances 1 / (1 + exp(-z)) of a hit; documents are numbered from 0."""
     z, hit = np.asarray(z_T, dtype=np.float64), np.asarray(hit_T, dtype=bool)
-    document = document_indices(document_T)
+    document = _document_indices(document_T)
     loss_T = -ln_hit_chance(np.where(hit, z, -z))
     auc = _auc(z, hit, document) if 0 < hit.sum() < len(hit) else NO_ESTIMATE
-    excess = mean_over_documents(hit_chance(z) - hit, document)
-    return {"auc": auc, "log_loss_nats": mean_over_documents(loss_T, document), "excess": excess}
+    excess = _mean_over_documents(hit_chance(z) - hit, document)
+    return {"auc": auc, "log_loss_nats": _mean_over_documents(loss_T, document), "excess": excess}
 
 
-def document_indices(document_T: ArrayLike) -> NDArray[np.intp]:
+def _document_indices(document_T: ArrayLike) -> NDArray[np.intp]:
     """Renumbers the documents of tokens, leaving out those without any."""
     given = np.asarray(document_T)
     return np.asarray((np.cumsum(np.bincount(given) > 0) - 1)[given])
@@ -162,8 +162,7 @@ def _auc(z_T: Floats, hit_T: NDArray[np.bool_], document_T: NDArray[np.intp]) ->
     return _over_documents(value, (wins_T - value) / np.where(hit_T, n_hits, n_misses), document_T)
 
 
-def mean_over_documents(values_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
-    """The mean of a value of each token, with an interval over documents, numbered from 0 without gaps."""
+def _mean_over_documents(values_T: Floats, document_T: NDArray[np.intp]) -> Estimate:
     value = float(values_T.mean())
     return _over_documents(value, (values_T - value) / len(values_T), document_T)
 

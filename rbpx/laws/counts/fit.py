@@ -69,8 +69,7 @@ class Outcomes:
         return {"S": self.S_C.tolist(), "N": self.N_C.astype(int).tolist()} | counts
 
 
-def reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
-    """The status that prevents a fit, or None."""
+def _reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
     used_C = one.trials_C > 0
     if not used_C.any():
         return Status.too_few_tokens
@@ -78,7 +77,7 @@ def reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
         return Status.too_few_sizes
     if one.passed_C.sum() in (0, one.trials_C.sum()):
         return Status.not_positive
-    if separated(pass_counts(one, Correction.none, 0.0))[0]:
+    if separated(_pass_counts(one, Correction.none, 0.0))[0]:
         return Status.not_positive
     if correction is Correction.free and len(np.unique(one.N_C[used_C])) < 2:
         return Status.barely_determined
@@ -87,14 +86,14 @@ def reason_against_fit(one: Outcomes, correction: Correction) -> Status | None:
     return None
 
 
-def is_one_sided(one: Outcomes) -> bool:
+def _is_one_sided(one: Outcomes) -> bool:
     """Whether a law over 3 or more sizes has passes and failures both at fewer than 3 of them."""
     sizes = np.unique(one.S_C[one.trials_C > 0])
     both = set(one.S_C[one.passed_C > 0]) & set(one.S_C[one.passed_C < one.trials_C])
     return len(sizes) > 2 and len(both) < 3
 
 
-def pass_counts(one: Outcomes, correction: Correction, ln_S_ref: float) -> PassCounts:
+def _pass_counts(one: Outcomes, correction: Correction, ln_S_ref: float) -> PassCounts:
     """The counts, then those of the replicates."""
 
     def all_of(of_C: Any, of_BC: Floats | None) -> Floats:
@@ -176,7 +175,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     sizes, n_sequences = np.unique(one.S_C[one.trials_C > 0]), int(one.trials_C.sum())
     fit = OutcomeFit(
         n_points=len(sizes),
-        status=reason_against_fit(one, correction) or Status.not_converged,
+        status=_reason_against_fit(one, correction) or Status.not_converged,
         correction=correction,
         n_sequences=n_sequences,
         n_passed=int(one.passed_C.sum()),
@@ -184,7 +183,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
     if fit.status is not Status.not_converged:
         return fit
     ln_S_ref = float(np.log(sizes).mean())
-    counts = pass_counts(one, correction, ln_S_ref)
+    counts = _pass_counts(one, correction, ln_S_ref)
     tally, start_P = counts.of(np.arange(1)), _start(one, correction)
     (theta_P,), (value,) = maximise_likelihood(tally, start_P[None])
     P = len(start_P)
@@ -225,7 +224,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
         alpha = replace(alpha, stderr=math.sqrt(scatter.sequences_PP[1, 1]))
     if r:
         r = [r[0].through(lambda end: max(end, 0.0)) if scatter.sequences_PP[2, 2] > 0 else Estimate(r[0].value)]
-    reasons = [Status.barely_determined] if is_one_sided(one) else []
+    reasons = [Status.barely_determined] if _is_one_sided(one) else []
     reasons += [Status.barely_determined] if alpha.ends is None else trend_warnings(alpha)
     constants = {"C": Estimate(exp_or_none(float(theta_P @ [1, ln_S_ref, 0][:P]))), "alpha": alpha}
     constants |= {"r": r[0]} if r else {}

@@ -105,7 +105,7 @@ def draw_linearised(
     n: int,
     seed: int = 0,
 ) -> tuple[Floats, Floats]:
-    """N joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
+    """Joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
     found = list(_components(forms, x_NA, x_TA, ln_y_N, run_N))
     weight_GV = _shares(np.concatenate([_posterior(each)[2] for each in found]))
     rng = np.random.default_rng(seed)

@@ -159,9 +159,9 @@ def half_width(
 ) -> float:
     """Half of an interval over documents and models: sqrt(max(t scatter, Z own)^2 unit + t_D^2 shared).
 
-    `scatter` is a standard deviation estimated from the sizes, with `dof`, `own` its part due to the documents, a lower
-    bound; `unit` is the variance of the number if the sizes scattered by 1, `shared` the variance over documents that
-    the scatter does not show, with D - 1.
+    `scatter` is a standard deviation estimated from the sizes, `own` its part due to the documents, a lower bound;
+    `unit` is the variance of the number if the sizes scattered by 1, `shared` the variance over documents that the
+    scatter does not show.
 
     Source:
         S. K. Banerjee, Sankhya 22 (1960), on linear functions of means with unequal variances.
@@ -227,10 +227,8 @@ class Recipe(StrEnum):
 
     `normal` is value - bias +- t sd; the estimate is the centre. `uncentred` is value +- t sd, for replicates shifted
     by linearisation and not by bias. `percentile` is from q(2.5 %) to q(97.5 %), for ranks or ratios; `expanded` the
-    same, interpolated between replicates, for differences.
-
-    t is Student's of D - 1, the variance counts D / (D - 1) times, D the `effective_number`. Quantiles are as far out
-    as t sqrt(D / (D - 1)) in a normal distribution, which for few documents may be too near.
+    same, interpolated between replicates, for differences. Quantiles are as far out as t sqrt(D / (D - 1)) in a normal
+    distribution, D the `effective_number`.
     """
 
     normal = "normal"
@@ -257,8 +255,7 @@ def estimate(value: float, replicate_B: Floats, n_effective: float | None, recip
     """A number with its 95 % interval over documents, from the number of each replicate.
 
     `n_effective` is None where documents are not counted, or the replicates are draws that spread as much as the number
-    does. Without an interval, and uncorrected, for one document or fewer than 20 finite replicates; all None if the
-    number is not finite.
+    does. Without an interval, and uncorrected, for one document or fewer than 20 finite replicates.
 
     Source:
         `expanded`: T. C. Hesterberg, arXiv 1411.5279.
@@ -279,14 +276,14 @@ def estimate(value: float, replicate_B: Floats, n_effective: float | None, recip
 
 
 class Moments(NamedTuple):
-    """Bias (mean over the replicates minus the fit) and covariance of the parameters of a law."""
+    """Bias (mean over the replicates minus the fit) and covariance of parameters."""
 
     bias_P: Floats
     covariance_PP: Floats
 
 
 def moments(theta_P: Floats, theta_BP: Floats) -> Moments | None:
-    """Bias and covariance of finite fitted parameters over replicates; None below 20 of them."""
+    """Those of finite parameters over replicates; None below 20 of them."""
     if len(theta_BP) < MIN_REPLICATES:
         return None
     return Moments(theta_BP.mean(axis=0) - theta_P, np.atleast_2d(np.cov(theta_BP, rowvar=False)))

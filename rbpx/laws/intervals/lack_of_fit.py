@@ -17,10 +17,7 @@ _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|
 
 
 def coefficient(J_NP: Floats, y_N: Floats, at: int) -> Estimate:
-    """One coefficient of y = J theta by least squares, with its interval from the scatter about the fit.
-
-    J has full rank; Student's t of N - P.
-    """
+    """One coefficient of y = J theta by least squares, with its interval from the scatter about the fit."""
     L_PN, dof = np.linalg.pinv(J_NP), J_NP.shape[0] - J_NP.shape[1]
     theta_P = L_PN @ y_N
     left_N = y_N - J_NP @ theta_P
@@ -95,8 +92,8 @@ class NestedTest:
 def lack_of_fit_test(ln_S_N: Floats, ln_y_N: Floats, J_NP: Floats, residual_N: Floats) -> NestedTest | None:
     """Tests whether sizes have effects beyond a law: F = lack of fit / pure error, the difference of their trainings.
 
-    `J_NP` are derivatives of ln y; residuals are about any law within their span. None where too few sizes are trained
-    more than once, or their trainings are equal to within rounding.
+    Residuals are about any law within the span of `J_NP`. None where too few sizes are trained more than once, or their
+    trainings are equal.
 
     Source:
         N. R. Draper and H. Smith, Applied Regression Analysis, 3rd ed. (1998), section 2.2.

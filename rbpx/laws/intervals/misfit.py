@@ -133,8 +133,8 @@ _DIGITS: Final = 3  # of sizes and derivatives: laws equal to them share their d
 def misfit(x_N: Floats, ln_y_N: ArrayLike, J_NP: Floats, level: float = LEVEL) -> Misfit | None:
     """Tests a law against its own points; `level` is the share of true laws in which anything is found.
 
-    `ln_y_N` may be anything linear in the parameters near the best law, `J_NP` are its derivatives by them. None with
-    fewer than 2 degrees of freedom, or where the points lie on the law to within rounding.
+    `ln_y_N` may be anything linear in the parameters near the best law, `J_NP` are its derivatives. None with fewer
+    than 2 degrees of freedom, or where the points lie on the law to within rounding.
     """
     y_N, seen = np.asarray(ln_y_N, np.float64), _likelihoods(tuple(x_N.tolist()), tuple(map(tuple, J_NP.T.tolist())))
     w_Q = seen.basis_QN @ y_N

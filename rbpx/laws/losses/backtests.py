@@ -31,7 +31,7 @@ def widening_at(tests: Sequence[Backtest], n_models: int, beyond: float) -> floa
     """The factor by which backtests widen the interval of one prediction in ln y; at least 1.
 
     Where too few hold, it is the 95 % conformal quantile of errors over intervals in the half with the most similar
-    `beyond`, the factor by which x lies outside those of the models.
+    `beyond`.
     """
     factor = widening_of(tests, n_models) if n_models > 2 else 1.0
     if not too_few_hold(tests):

@@ -113,7 +113,7 @@ def calibrate(x: ArrayLike, y: ArrayLike, least_x: float, family: Sequence[str] 
 def _between(fits: FormFits, family: Sequence[str]) -> float:
     """Squared addition to half of the interval of a model of a family without points.
 
-    The scatter of all points about one curve already includes the variance of the families, as if it were known.
+    The scatter of all points already includes the variance of the families, as if it were known.
     """
     left_N = np.einsum("rf,rfn->n", fits.weight_BRF[0], fits.residual_BRFN[0])
     _, of_N = np.unique(family, return_inverse=True)
@@ -129,10 +129,7 @@ def _between(fits: FormFits, family: Sequence[str]) -> float:
 
 
 def hold_out_best(x: ArrayLike, y: ArrayLike) -> tuple[Backtest, ...]:
-    """Fits the models of the largest x, from three up, and compares with each of a smaller one.
-
-    Places are 1 / x, which grows as models get better, as S does.
-    """
+    """Fits the models of the largest x, from three up, and compares with each of a smaller one, at places 1 / x."""
     x_N, y_N = (np.asarray(each, np.float64) for each in (x, y))
     order = np.argsort(-x_N, kind="stable")
     x_N, y_N = x_N[order], y_N[order]

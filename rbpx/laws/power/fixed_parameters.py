@@ -32,7 +32,7 @@ def fit_law_with_priors(
     pins: Priors,
     signed: bool = False,
 ) -> PowerLaw:
-    """Fits a power law with fixed parameters or priors; the other arguments are those of `law.fit_power_law`.
+    """Fits a power law with fixed parameters or priors; the other arguments are those of `fit_power_law`.
 
     Raises:
         ImpossiblePrior: E is not below every y, or C is not positive.
@@ -78,7 +78,7 @@ def value_combinations(
     """The combinations of values that fixed parameters and priors allow; E lies below every y.
 
     Raises:
-        ImpossiblePrior: as in `fit_law_with_priors`.
+        ImpossiblePrior: a value is outside its bounds.
     """
     smallest = float(np.min(np.abs(y)))
     spread = {name: known for name, each in free_estimates.items() if (known := _spread(each)) is not None}
@@ -91,10 +91,7 @@ def f_test_p(free: float, given: float, dof: int) -> float | None:
 
 
 def mixture_estimate(of: Sequence[Estimate], weights: Sequence[float], step: float = 0.0) -> Estimate:
-    """Averages an estimate over values of a parameter, by weights that sum to 1, with its 95 % interval.
-
-    `step` is the distance between the values, where the estimate is that parameter itself.
-    """
+    """Averages an estimate over values of a parameter, `step` apart where it is that parameter, with its interval."""
     if len(of) == 1 or any(each.value is None for each in of):
         return of[0] if len(of) == 1 else Estimate()
     ends = [each.ends for each in of]

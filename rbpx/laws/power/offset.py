@@ -121,7 +121,7 @@ def regression_of(
     given: Mapping[str, float] = NOTHING,
     weight_N: Floats | None = None,
 ) -> Regression | Status:
-    """Fits the regression of ln y on ln S, or returns the status that says why there is none.
+    """Fits the regression of ln y on ln S, or says by a status why there is none.
 
     `given` are fixed parameters; weights are for lines alone, and the weighted method needs them.
     """
@@ -135,7 +135,7 @@ def regression_of(
     if weight_N is None and method is Method.weighted:
         return Status.not_known
     if given:
-        regression = regress_pinned(x_N, np.log(y_N), method, given, ln_S_ref)
+        regression = _regress_pinned(x_N, np.log(y_N), method, given, ln_S_ref)
     else:
         regression = regress(x_N, np.log(y_N), method, weight_N)
     return regression if regression.converged else Status.not_converged
@@ -144,7 +144,7 @@ def regression_of(
 def regress(x_N: Floats, ln_y_N: Floats, method: Method, weight_N: Floats | None = None) -> Regression:
     """Fits ln y = ln(E + exp(ln_C_ref - alpha x)), with E = 0 unless the method is `offset`."""
     if weight_N is not None:
-        weighted = regression_at(x_N, ln_y_N, lines(x_N, ln_y_N[None], weight_N)[0], weight_N)
+        weighted = _regression_at(x_N, ln_y_N, lines(x_N, ln_y_N[None], weight_N)[0], weight_N)
         return replace(weighted, weighs_variances=True)
     if method is Method.offset:
         return _offset(x_N, ln_y_N)
@@ -153,9 +153,9 @@ def regress(x_N: Floats, ln_y_N: Floats, method: Method, weight_N: Floats | None
         scale = _scale(ln_y_N - ln_law(x_N, start_P))
         if scale > _ROUNDING * max(1.0, float(np.abs(ln_y_N).max())):
             theta_P = _huber_lines(x_N, ln_y_N[None], start_P, scale)[0]
-            return regression_at(x_N, ln_y_N, theta_P, _huber_weight(ln_y_N - ln_law(x_N, theta_P), scale), scale)
+            return _regression_at(x_N, ln_y_N, theta_P, _huber_weight(ln_y_N - ln_law(x_N, theta_P), scale), scale)
         return replace(regress(x_N, ln_y_N, Method.ols), scale=0.0)
-    return regression_at(x_N, ln_y_N, lines(x_N, ln_y_N[None])[0])
+    return _regression_at(x_N, ln_y_N, lines(x_N, ln_y_N[None])[0])
 
 
 def _offset(x_N: Floats, ln_y_N: Floats) -> Regression:
@@ -164,18 +164,18 @@ def _offset(x_N: Floats, ln_y_N: Floats) -> Regression:
     end_GP = np.where(np.isnan(end_GP), start_GP, end_GP)
     end_P, smallest = end_GP[np.argmin(_squares(x_N, ln_y_N, end_GP))], np.exp(ln_y_N.min())
     if end_P[2] > smallest:  # measured values lie below it
-        return replace(regress_pinned(x_N, ln_y_N, Method.offset, {"E": float(smallest)}, 0.0), free_PF=None)
+        return replace(_regress_pinned(x_N, ln_y_N, Method.offset, {"E": float(smallest)}, 0.0), free_PF=None)
     if end_P[2] > _AT_BOUND * smallest:
-        return regression_at(x_N, ln_y_N, end_P)
+        return _regression_at(x_N, ln_y_N, end_P)
     plain = regress(x_N, ln_y_N, Method.ols)  # the same with E fixed at 0
     jacobian_NP = np.column_stack([plain.jacobian_NP, np.zeros(len(x_N))])
     return replace(plain, theta_P=np.append(plain.theta_P, 0.0), jacobian_NP=jacobian_NP, at_bound=True)
 
 
-def regress_pinned(
+def _regress_pinned(
     x_N: Floats, ln_y_N: Floats, method: Method, given: Mapping[str, float], ln_S_ref: float
 ) -> Regression:
-    """Fits ln y by least squares with fixed parameters C, alpha or E, where E is above no y, by ols or offset."""
+    """Fits ln y by least squares with fixed parameters C, alpha or E, where E is above no y."""
     names = PINNABLE[method]
     origin_P = np.array([given.get(name, 0.0) for name in names])
     free_PF = np.eye(len(names))[:, [at for at, name in enumerate(names) if name not in given]]
@@ -192,10 +192,10 @@ def regress_pinned(
     theta_BP = _search_free(x_N, np.tile(ln_y_N, (len(start_BP), 1)), start_BP, origin_P, free_PF)
     theta_P = theta_BP[np.argmin(_squares(x_N, ln_y_N, theta_BP))]
     if seeks_E and theta_P[2] <= _AT_BOUND * smallest:
-        return replace(regress_pinned(x_N, ln_y_N, method, {**given, "E": 0.0}, ln_S_ref), at_bound=True)
+        return replace(_regress_pinned(x_N, ln_y_N, method, {**given, "E": 0.0}, ln_S_ref), at_bound=True)
     if seeks_E and theta_P[2] > smallest:
-        return replace(regress_pinned(x_N, ln_y_N, method, {**given, "E": smallest}, ln_S_ref), free_PF=free_PF)
-    return regression_at(x_N, ln_y_N, theta_P, free_PF=free_PF)
+        return replace(_regress_pinned(x_N, ln_y_N, method, {**given, "E": smallest}, ln_S_ref), free_PF=free_PF)
+    return _regression_at(x_N, ln_y_N, theta_P, free_PF=free_PF)
 
 
 def _search_free(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, origin_P: Floats, free_PF: Floats) -> Floats:
@@ -212,7 +212,7 @@ def _search_free(x_N: Floats, ln_y_BN: Floats, start_BP: Floats, origin_P: Float
     return np.asarray(origin_P + (free_PF @ found.theta_PB).T)
 
 
-def regression_at(
+def _regression_at(
     x_N: Floats,
     ln_y_N: Floats,
     theta_P: Floats,
@@ -220,7 +220,7 @@ def regression_at(
     scale: float | None = None,
     free_PF: Floats | None = None,
 ) -> Regression:
-    """The regression at theta and checks that its gradient vanishes in the free directions."""
+    """The regression at theta; it has converged if its gradient vanishes in the free directions."""
     residual_N, jacobian_NP = ln_y_N - ln_law(x_N, theta_P), jacobian(x_N, theta_P)
     weight_N = np.ones(len(x_N)) if weight_N is None else weight_N
     J_NF = jacobian_NP if free_PF is None else jacobian_NP @ free_PF
@@ -275,7 +275,6 @@ def _median_line(x_N: Floats, ln_y_N: Floats) -> Floats:
 
 
 def _scale(residual_N: Floats) -> float:
-    """Robust standard deviation about a line."""
     n = len(residual_N)
     return float(1.4826 * np.median(np.abs(residual_N)) * np.sqrt(n / (n - 2)))
 

@@ -24,10 +24,7 @@ def most_influential(
     now: Sequence[float],
     given: Sequence[FixedValues] = (),
 ) -> list[Influence | None]:
-    """The largest move of the averaged prediction `now` at each target when one run is left out.
-
-    There are three different sizes or more; y has one sign.
-    """
+    """The largest move of the averaged prediction `now` at each target when one run is left out."""
     most: list[Influence | None] = [None] * len(targets)
     for at in range(len(S)):
         left = average_forms([*S[:at], *S[at + 1 :]], [*y[:at], *y[at + 1 :]], targets, given, each_form=False)

@@ -43,8 +43,7 @@ def fit_judged(
 ) -> tuple[PowerLaw, tuple[Backtest, ...]]:
     """Fits a law, predicts each larger size from smaller ones, and adds every status that holds.
 
-    Sizes increase; replicates are of y times its sign. The other arguments are those of `fit_power_law`; without
-    `tests` it is fitted alone.
+    Sizes increase; replicates are of y times its sign. Without `tests` it is fitted alone.
     """
     if pins:
         fit = fit_law_with_priors(S, y, replicates, method, pins, signed=signed)
@@ -64,7 +63,7 @@ def fit_judged(
 
 
 def positive_replicates(replicates: Replicates | None) -> Replicates | None:
-    """The replicates of |y|, of which some may have the other sign."""
+    """The replicates of |y|."""
     if replicates is None or not replicates.n_left_out:
         return replicates
     return Replicates.of(np.abs(replicates.y_BN), replicates.n_effective)
@@ -81,9 +80,8 @@ def predict_judged(
 ) -> tuple[list[Prediction], tuple[Backtest, ...]] | None:
     """Predicts y at each target, and each measured size from smaller ones; None where `average_forms` predicts nothing.
 
-    Intervals of both are widened alike, so that the backtests say what the predictions hold. Sizes increase, y has one
-    sign; `of_law` are statuses of the power law through these points. Where `tokens` vary apart from size, size and
-    tokens predict.
+    Intervals of both are widened alike, so that the backtests say what the predictions hold. `of_law` are statuses of
+    the power law through these points. Where `tokens` vary apart from size, size and tokens predict.
     """
     of_law = tuple(of_law)
     if tokens is not None and not given and vary_apart(S, tokens):
@@ -137,7 +135,7 @@ class Odds:
         return np.asarray((self.far - y) / (y - self.near))
 
     def back(self, of: Prediction) -> Prediction:
-        """The value of a prediction of odds."""
+        """The prediction of a value from that of its odds."""
         y, *ends = ((self.far + self.near * z) / (1 + z) for z in (of.y, *(of.estimate.ends or ())))
         lo, hi = sorted(ends) if ends else (None, None)
         return replace(of, y=y, lo=lo, hi=hi, within={})

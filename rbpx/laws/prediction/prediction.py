@@ -102,9 +102,8 @@ def average_forms(
 ) -> list[Prediction] | None:
     """Predicts y of a new model on the same documents at each target, by model averaging over the forms of a law.
 
-    Sizes may repeat; if all y are negative, |y| has the law. `given` are from
-    `rbpx.laws.power.fixed_parameters.value_combinations`. None below 3 different sizes, or where a y is 0, not finite
-    or of another sign.
+    If all y are negative, |y| has the law. None below 3 different sizes, or where a y is 0, not finite or of another
+    sign.
     """
     fits = fit_all_forms(S, y, given)
     if fits is None:
@@ -158,8 +157,7 @@ def find_crossings(S: ArrayLike, y: ArrayLike, levels: Sequence[float]) -> list[
     """Finds where y falls to each level, as ln S; None of what lies a million times outside the sizes or farther.
 
     A new model of that size is as likely below the level as above it; the ends are of the sizes whose 95 % prediction
-    interval contains the level. Levels and y are positive, and y decreases with S overall. None where `average_forms`
-    has no prediction.
+    interval contains the level. Levels and y are positive, and y decreases with S overall.
     """
     from scipy.optimize.elementwise import find_root  # imported late for speed
 

@@ -48,10 +48,7 @@ class SupportedForm(StrEnum):
 
 @dataclass(frozen=True)
 class FormVerdict:
-    """Evidence for an irreducible part: the best offset with its interval, None where unknown or open.
-
-    The differences of AIC and BIC are positive for the offset.
-    """
+    """Evidence for an irreducible part: the best offset with its interval; differences are positive for the offset."""
 
     form: SupportedForm
     E: float | None
@@ -64,7 +61,7 @@ class FormVerdict:
 def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> FormVerdict | None:
     """Compares a power law with the offset form, both by ordinary least squares of ln y.
 
-    None where the law does not fall with size, or fewer than 4 sizes are there. Replicates are of |y|.
+    None where the law does not fall with size, or fewer than 4 sizes are there.
     """
     if power.alpha.value is None or power.alpha.value <= 0:
         return None
@@ -104,10 +101,7 @@ class Backtest:
 
 
 def backtest(fit_smallest: Callable[[int], PowerLaw], S: Sequence[float], y: Sequence[float]) -> tuple[Backtest, ...]:
-    """Predicts each larger size from the smallest ones, from 3 different sizes on.
-
-    `fit_smallest` fits the m smallest models; y that are 0 or not finite are left out.
-    """
+    """Predicts each larger size from the m smallest models, from 3 different sizes on; unknown y are left out."""
     fits = {m: fit_smallest(m) for m in _whole_sizes(S)}
     return _compared({m: map(fit.predict, S[m:]) for m, fit in fits.items() if fit.theta_P is not None}, y)
 
@@ -157,10 +151,7 @@ def judge(
     y_replicates: Replicates | None = None,
     tokens: Sequence[float | None] | None = None,
 ) -> tuple[Status, ...]:
-    """Every status that holds for a fitted law, including its own.
-
-    Backtests are of the same law by the same method, replicates of |y|.
-    """
+    """Every status that holds for a fitted law, including its own; replicates are of |y|."""
     if fit.alpha.value is None or fit.status is Status.no_trend:  # no numbers, or all y are equal
         return in_order([fit.status])
     of_form = _of_form(fit, y_replicates)
@@ -174,10 +165,7 @@ def judge(
 def judge_averaged(
     reasons: Iterable[Status], answer: Prediction, S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtest]
 ) -> tuple[Status, ...]:
-    """Every status of an averaged prediction, and the `REMARKS`.
-
-    `reasons` are statuses of the power law through the same points, whose sizes increase.
-    """
+    """Every status of an averaged prediction, and the `REMARKS`; `reasons` are those of a law of the same points."""
     told = set(reasons)
     statuses = list(told & _OF_POINTS)
     if Status.bends in told and _turns(S, y):  # every form bends, none turns round
@@ -201,10 +189,7 @@ _HELD: Final = 0.8  # share of the intervals of backtests that must hold, or pre
 
 
 def judge_alone(reasons: Iterable[Status], held: Iterable[bool | None]) -> tuple[Status, ...]:
-    """Every status of a prediction by one form: its `reasons`, and what its own backtests say.
-
-    `held` says of each whether its interval held; where there are none it is barely_determined.
-    """
+    """Every status of a prediction by one form, whose backtests `held` or not; without any it is barely_determined."""
     told = [each for each in held if each is not None]
     missed = Status.intervals_missed if too_few_hold(told) else None
     return in_order([*reasons, missed if told else Status.barely_determined])
@@ -293,10 +278,7 @@ def _of_last(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtes
 
 
 def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
-    """`intervals_missed` where the interval of the largest size misses half of its models or more.
-
-    It is at that size's share of the level; in ln y its ends are proportional to quantiles of Student's t.
-    """
+    """`intervals_missed` where the interval of the largest size, at its share of the level, misses half of its models."""
     last, dof = _last(S, backtests), len(set(S)) - 3
     if not last or dof < 1:
         return []

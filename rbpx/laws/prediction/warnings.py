@@ -25,10 +25,7 @@ _TIMES_OFF: Final = 2.0  # times the largest residual of the smaller runs
 
 
 def departure_from_forms(S: Sequence[float], y: Sequence[float]) -> Departure | None:
-    """The departure if departures are three times as likely as all forms together.
-
-    Sizes increase and may repeat; values have one sign.
-    """
+    """The departure if departures are three times as likely as all forms together."""
     if len(set(S)) < FEWEST:
         return None
     weights = dict.fromkeys((None, *Departure), 0.0)
@@ -63,7 +60,7 @@ def _scatter_weights(S: Sequence[float], y: Sequence[float]) -> list[tuple[Depar
 def vary_apart(S: Sequence[float], tokens: Sequence[float | None] | None) -> bool:
     """Whether tokens vary apart from size: ln D scatters by more than a factor of 1.5 about a line on ln S.
 
-    Neither fixed tokens nor fixed tokens per parameter do. Tokens are known for each of four sizes or more.
+    Neither fixed tokens nor fixed tokens per parameter do.
     """
     known = [D for D in tokens or () if D]
     if len(known) < len(S) or len(set(S)) < FEWEST:

@@ -184,14 +184,14 @@ def predict_averaged(
     found = []
     for at, (S, D) in zip(_averaged(fits, points, budgets, U, p), points, strict=True):
         within = {fit.form: fit.surface.predict(S, D, U, new_run=True, p=p) for fit in fits if fit.surface is not None}
-        outside, of_compute = outside_runs(runs, S, D, U)
+        outside, of_compute = _outside_runs(runs, S, D, U)
         far = [Status.beyond] if outside > FAR or of_compute > FAR_COMPUTE else []
         reasons = in_order([*far, *missed])
         found.append(replace(at, within=within, beyond=max(outside, of_compute), reasons=reasons))
     return found
 
 
-def outside_runs(runs: Runs, S: float, D: float, U: float | None = None) -> tuple[float, float]:
+def _outside_runs(runs: Runs, S: float, D: float, U: float | None = None) -> tuple[float, float]:
     """The factors, at least 1, by which a point is outside runs in S, D, epochs, and above their compute."""
     if not len(runs.S_N):
         return 1.0, 1.0

@@ -79,7 +79,7 @@ def best_run(
     if inner_K.mean() < _INSIDE:
         return BestRun(C, beyond=_beyond(runs.along(Axis.C), C))
     ln_R_K = ln_R_K[inner_K]
-    S, middle = estimate_of_draws(_ln_size(math.log(C), ln_R_K, T)), float(np.median(ln_R_K))
+    S, middle = _estimate_of_draws(_ln_size(math.log(C), ln_R_K, T)), float(np.median(ln_R_K))
     size = math.exp(_ln_size(math.log(C), np.array(middle), T))
     D = S.through(lambda each: (C / each - 2 * T) / 6, falls=True)
     (answer,) = predict_averaged(fits, [(size, size * math.exp(middle))], budgets)
@@ -89,7 +89,7 @@ def best_run(
         return best
     there = [middle, *(min(middle + 2 * math.log(times), ln_R_G[0]) for times in (2, 5))]
     at_best_K, *more = CubicSpline(-ln_R_G, found, axis=1)(-np.array(there)).T
-    half, fivefold = (estimate_of_draws(each_K - at_best_K, less=1.0) for each_K in more)
+    half, fivefold = (_estimate_of_draws(each_K - at_best_K, less=1.0) for each_K in more)
     return replace(best, half=half, fivefold=fivefold)
 
 
@@ -117,15 +117,15 @@ def best_run_with_serving(fits: Sequence[Surface], C: float, T: float, seed: int
         return BestRun(C)
     ln_R_K, ln_cost_K = ln_R_K[inner_K], ln_cost_K[inner_K]
     ln_S_K = _ln_size(ln_cost_K, ln_R_K, T)
-    saved = estimate_of_draws(ln_cost_K - math.log(C + 2 * S_best * T), less=1.0).times(-1.0)
+    saved = _estimate_of_draws(ln_cost_K - math.log(C + 2 * S_best * T), less=1.0).times(-1.0)
     longer = _beyond(runs.D_N / runs.S_N, math.exp(np.median(ln_R_K)))
-    return BestRun(C, estimate_of_draws(ln_S_K), estimate_of_draws(ln_S_K + ln_R_K), saved=saved, ratio_beyond=longer)
+    return BestRun(C, _estimate_of_draws(ln_S_K), _estimate_of_draws(ln_S_K + ln_R_K), saved=saved, ratio_beyond=longer)
 
 
 def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
     """The irreducible loss E under model averaging, from draws far beyond all runs; at most the least y."""
     ln_S, ln_D = (np.log([of_N.max() * _ENDLESS]) for of_N in (fits[0].runs.S_N, fits[0].runs.D_N))
-    drawn, least_y = estimate_of_draws(_draws(fits, ln_S, ln_D, seed)[:, 0]), float(fits[0].runs.y_N.min())
+    drawn, least_y = _estimate_of_draws(_draws(fits, ln_S, ln_D, seed)[:, 0]), float(fits[0].runs.y_N.min())
     return drawn.through(lambda each: min(each, least_y))
 
 
@@ -144,8 +144,7 @@ def parabola_minimum(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray
     return x_G[at_K] + shift_K * (x_G[1] - x_G[0]), y_K, inner_K & np.isfinite(y_K)
 
 
-def estimate_of_draws(ln_K: Floats, less: float = 0.0) -> Estimate:
-    """The median and 95 % interval of exponentials of draws, minus `less`."""
+def _estimate_of_draws(ln_K: Floats, less: float = 0.0) -> Estimate:
     ln = estimate(float(np.median(ln_K)), ln_K, None, Recipe.expanded)
     return ln.through(lambda each: math.exp(each) - less)
 
