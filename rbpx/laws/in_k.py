@@ -126,7 +126,7 @@ def _standard_deviations(
 
 
 def _scaled(y_K: Floats, J_KP: Floats) -> tuple[Floats, int]:
-    """Covariance of nested counts, scaled by the residuals of generalised least squares, and its degrees of freedom."""
+    """Covariance of nested counts, scaled by the residuals of generalised least squares, and degrees of freedom."""
     covariance_KK = nested_covariance(y_K)
     *white_PR, white_R = _whitened(y_K, np.column_stack([J_KP, np.log(y_K)]))
     dof = len(white_R) - len(white_PR)
@@ -157,7 +157,6 @@ class KForm(StrEnum):
     """Forms of -ln RBP_k as a function of k and S.
 
     `joint`: C k^-kappa S^-alpha. `drifting`: alpha changes with ln k. `levels`: one alpha, a constant at each k.
-    `separate`: a law for each k.
     """
 
     joint = "joint"
@@ -225,7 +224,7 @@ def fit_joint_law(
 ) -> JointLaw | None:
     """Fits one law to all k, finds the widest range over which it is not rejected, and compares the forms there.
 
-    S and `k_grid` increase; y is -ln RBP_k. None below 3 different sizes or 3 values of k, or where a share is 0 or 1.
+    S and `k_grid` increase. None below 3 different sizes or 3 values of k, or where a share is 0 or 1.
     """
     if len(set(S)) < 3 or len(k_grid) < 3 or not np.all((y_NK > 0) & np.isfinite(y_NK)):
         return None

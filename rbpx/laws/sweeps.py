@@ -92,8 +92,8 @@ class SweepCell:
 def best_of(y_N: Floats, knobs: Mapping[str, Floats], are_seeds: bool = False) -> SweepMinimum:
     """Estimates the best of runs of one size and token count, from a finite quantity that is better when lower.
 
-    `knobs` are [N] each, NaN where unknown; positive ones enter by their logarithms. `are_seeds` says that runs with
-    the same knobs differ only in their seed.
+    `knobs` are NaN where unknown; positive ones enter by their logarithms. `are_seeds` says that runs with the same
+    knobs differ only in their seed.
     """
     least, n = int(np.argmin(y_N)), len(y_N)
     varied = {name: value_N for name, value_N in knobs.items() if np.isfinite(value_N).all() and np.ptp(value_N) > 0}

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
+import numpy as np
+
 from rbpx.display.chart.colours import DASHES
 from rbpx.display.table import Column, Table, label
 from rbpx.display.vocabulary import amount, percent, short, size_name, title_of, whole
 from rbpx.errors import RbpxError
 from rbpx.laws.names import Axis, SizeBy
 from rbpx.laws.power.law import PowerLaw
-from rbpx.laws.prediction.prediction import predictions_along
 
 Rows = Sequence[Mapping[str, Any]]
 T = TypeVar("T")
@@ -104,7 +105,8 @@ def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
 
 def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Any) -> list[dict[str, Any]]:
     """Returns x, y, lo, hi along a law over its sizes, with the interval of one new model."""
-    return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in predictions_along(fit, steps)]
+    found = map(fit.predict, np.geomspace(min(fit.S), max(fit.S), steps).tolist())
+    return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in found]
 
 
 def points(**more: Any) -> Mark:

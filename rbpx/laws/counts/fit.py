@@ -110,9 +110,9 @@ def _pass_counts(one: Outcomes, correction: Correction, ln_S_ref: float) -> Pass
 class OutcomeFit(LawFit):
     """The law of single tokens recovered from outcomes; numbers are None where there is no fit.
 
-    C is at S = 1, nats. The standard error of alpha is over resampled documents or, without them, from Fisher's
-    information; its interval also includes, from 3 sizes on, the scatter of the models. aic and bic compare corrections
-    on the same outcomes.
+    C is at S = 1, nats. The standard error of alpha is over resampled documents or from Fisher's information; its
+    interval also includes, from 3 sizes on, the scatter of the models. aic and bic compare corrections on the same
+    outcomes.
 
     Attributes:
         r: the correlation fitted by `free`.
@@ -149,7 +149,7 @@ class OutcomeFit(LawFit):
         return self.along(of_P).through(lambda mu: math.exp(-math.exp(mu)) if mu < _LARGEST_MU else 0.0, falls=True)
 
     def record(self) -> dict[str, Any]:
-        """The params of the row of `fits`, as JSON values."""
+        """The params of the row of `fits`."""
         record: dict[str, Any] = {"method": MLE, "correction": self.correction.value, **by_name(r=self.r)}
         record |= {"n_sequences": self.n_sequences, "n_passed": self.n_passed}
         if self.scatter is None or self.reasons is None:
@@ -232,7 +232,7 @@ def fit_outcomes(one: Outcomes, correction: Correction = Correction.none) -> Out
 
 
 def reproduce_outcomes(params: Mapping[str, Any]) -> dict[str, float | None]:
-    """Repeats a fit from the counts (`cells`) and the correction in its params; returns C at S = 1 and alpha."""
+    """Repeats a fit from its params and returns C at S = 1 and alpha."""
     cells = params["cells"]
     S_C, N_C, passed_C, trials_C = (np.asarray(cells[name], np.float64) for name in ("S", "N", "passed", "trials"))
     r_C = None if cells["r"] is None else np.array(cells["r"], np.float64)  # None is NaN

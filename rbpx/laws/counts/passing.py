@@ -63,7 +63,6 @@ class Slopes:
     """The likelihood and its derivatives at some parameters.
 
     Attributes:
-        ln_likelihood_B: of the passes and failures in their order.
         error_BC: passes minus those expected, over the chance to fail; times d ln p_N it is the score.
         weight_BC: trials p / (1 - p); times (d ln p_N)^2 it is Fisher's information.
         by_theta_BCP: d ln p_N / d theta.
@@ -147,8 +146,7 @@ def separated(tally: PassCounts) -> NDArray[np.bool_]:
 def maximise_likelihood(tally: PassCounts, start_BP: Floats) -> tuple[Floats, Floats]:
     """Maximises the likelihood by Fisher scoring, r kept within its limits; `separated` counts have no maximum.
 
-    Returns the parameters, [B, P], NaN without a maximum, and the log-likelihood, [B]. That of independent tokens is
-    concave, so its maximum is unique.
+    Returns the parameters, [B, P], NaN without a maximum, and the log-likelihood, [B].
     """
     theta_BP, value_B = np.full_like(start_BP, np.nan), np.full(len(start_BP), np.nan)
     of_B = np.flatnonzero(~separated(tally))
@@ -202,7 +200,7 @@ class Scatter:
     n_effective: float | None = None
 
     def half_width(self, gradient_P: Floats) -> float:
-        """Half the 95 % interval of a linear function of the parameters, over documents and models."""
+        """Half the 95 % interval of a linear function of the parameters."""
         sequences, apart, spread = (
             float(gradient_P @ known_PP @ gradient_P) for known_PP in (self.sequences_PP, self.apart_PP, self.spread_PP)
         )

@@ -104,7 +104,7 @@ class Tails(NamedTuple):
 def fit_tails(x_T: Floats, n_BC: Floats, with_never: bool) -> Tails:
     """Fits the tail to interval-censored times by maximum likelihood over c; `never` is 0 or follows from c.
 
-    x_T has at least three points, ascending; n_BC counts times between points, and after the last, [B, T].
+    x_T has at least three points; n_BC counts times between points, and after the last, [B, T].
     """
     about_T = x_T - x_T[0]
 

@@ -24,7 +24,6 @@ class SeriesPoints:
 
     Attributes:
         x_M: ln(S / S_ref).
-        family_M: 0 .. F-1.
         change_BM: change of ln y under bootstrap replicates of the same documents for all series.
     """
 
@@ -42,10 +41,7 @@ def stack(
     y_replicates_F: Sequence[ArrayLike | None] = (),
     n_effective: float | None = None,
 ) -> SeriesPoints:
-    """Concatenates series; replicates, [B, N_f] each of the same documents, are used where all have them.
-
-    Rows with a value that is not positive and finite are left out.
-    """
+    """Concatenates series; replicates, [B, N_f] each of the same documents, are used where all have them."""
     ln_S_M, ln_y_M = (np.log(np.concatenate([np.asarray(each, np.float64) for each in of])) for of in (S_F, y_F))
     family_M, ln_S_ref, change_BM = np.repeat(np.arange(len(S_F)), list(map(np.size, S_F))), float(ln_S_M.mean()), None
     known = [np.asarray(y, np.float64) for y in y_replicates_F if y is not None]
@@ -70,7 +66,7 @@ class SeriesLaw:
     E: float = 0.0
 
     def places(self, of: Any) -> tuple[Any, Any, Any]:
-        """The indices in theta of ln C, alpha and E of one or many series."""
+        """Indices in theta of ln C, alpha and E of one or many series."""
         n = int(self.points.family_M.max()) + 1
         return of, n + of, 2 * n + of * (self.n_E > 1)
 

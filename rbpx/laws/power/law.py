@@ -31,8 +31,7 @@ class FixedParameter:
 
     Attributes:
         p: p value of `pin.value`, tested with the other parameters free.
-        free: estimate without `pin`.
-        now: estimate in the law; for a prior, the posterior.
+        free: estimate without `pin`; `now` in the law, for a prior the posterior.
     """
 
     name: str
@@ -133,7 +132,7 @@ class PowerLaw(LawFit):
         return self.regression.theta_P
 
     def report(self) -> str:
-        """Fits ln y again by lmfit and returns its report: parameters, standard errors from the scatter, correlations.
+        """The report of lmfit on ln y: parameters, standard errors from the scatter, correlations.
 
         Raises:
             ValueError: the law has no numbers.
@@ -227,7 +226,7 @@ class PowerLaw(LawFit):
         return Prediction(S, sign * y, lo, hi, beyond, reasons=reasons)
 
     def record(self) -> dict[str, Any]:
-        """What the row in `fits` has as `params`: what `reproduce` needs, intervals and diagnostics."""
+        """What the row in `fits` has as `params`."""
         about, theta_P, regression = self.uncertainty, self.theta_P, self.regression
         record: dict[str, Any] = {
             "method": self.method.value,

@@ -49,7 +49,7 @@ class Prediction:
 
     @property
     def status(self) -> Status | None:
-        """The first of the reasons; None before the prediction is judged."""
+        """The first of the reasons."""
         return None if self.reasons is None else first_of(self.reasons)
 
     @property
@@ -58,7 +58,7 @@ class Prediction:
         return Estimate(self.y, self.lo, self.hi)
 
     def record(self) -> dict[str, Any]:
-        """The prediction as JSON, with that of each averaged form."""
+        """The prediction, with that of each averaged form."""
         of: dict[str, Any] = {"S": self.S, "y": self.y, "lo": self.lo, "hi": self.hi, "beyond": self.beyond}
         of |= {} if self.D is None else {"D": self.D}
         if self.weights:

@@ -79,12 +79,11 @@ class Uncertainty:
         )
 
     def half_width(self, gradient_P: Floats, new_model: bool = False, p: float = 1 - LEVEL) -> float:
-        """Its half width, with Student's t for the scatter and for the shared noise."""
+        """Its half width."""
         unit, shared = self._unit(gradient_P, new_model), self.shared(gradient_P, new_model)
         return half_width(shared, self.scatter, self.dof, self.text_scatter, unit, self.n_effective, p)
 
     def _unit(self, gradient_P: Floats, new_model: bool = False) -> float:
-        """Variance per scatter of 1; that of a fixed parameter is 0 up to rounding."""
         return max(float(gradient_P @ self.spread_PP @ gradient_P), 0.0) + self.point * new_model
 
     def shared(self, gradient_P: Floats, new_model: bool = False) -> float:
@@ -115,8 +114,7 @@ class Uncertainty:
 def uncertainty(regression: Regression, x_N: Floats, replicates: Replicates | None = None) -> Uncertainty:
     """The variances of a fit from its residuals and, if available, from replicates of the documents.
 
-    The documents explain the squares that the change of ln y leaves about its own fit. Replicates whose fit does not
-    converge are left out.
+    Replicates whose fit does not converge are left out.
     """
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof: float = regression.dof

@@ -18,14 +18,8 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, Z, of_share
 from rbpx.laws.intervals.misfit import Departure
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.law import PowerLaw
 from rbpx.laws.power.predicted import Prediction, extrapolation_factor
 from rbpx.laws.priors import FixedValues
-
-
-def predictions_along(fit: PowerLaw, n: int) -> list[Prediction]:
-    """Predictions at n sizes, evenly spaced in ln S."""
-    return [fit.predict(float(S)) for S in np.geomspace(min(fit.S), max(fit.S), n)]
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ def _of_last(S: Sequence[float], y: Sequence[float], backtests: Sequence[Backtes
 
 
 def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> list[Status]:
-    """`intervals_missed` where the interval of the largest size, at its share of the level, misses half of its models."""
+    """`intervals_missed` where the interval of the largest size, at its share of the level, misses half of its runs."""
     last, dof = _last(S, backtests), len(set(S)) - 3
     if not last or dof < 1:
         return []

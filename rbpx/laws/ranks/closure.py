@@ -23,13 +23,7 @@ _GAIN: Final = 1e-6  # nats of the whole text, below which a step ends the searc
 
 @dataclass(frozen=True, eq=False)
 class ClosureFit:
-    """A form fitted to the ranks of some sizes.
-
-    Attributes:
-        coefficient_MP: of 1 and ln (S / S_ref).
-        loglik: nats, of all tokens.
-        converged: whether the search ended at a maximum within reach.
-    """
+    """A form fitted to the ranks of some sizes; `coefficient_MP` are of 1 and ln (S / S_ref)."""
 
     form: RankForm
     nodes: RankNodes
@@ -47,7 +41,7 @@ class ClosureFit:
         return derive(self.form.shares(self.theta(S), self.nodes), self.nodes)
 
     def likelihood(self, S: Floats, seen_NQ: Floats) -> Floats:
-        """The log-likelihood of the tokens of each size, nats, [N]."""
+        """The log-likelihood of the tokens of each size, [N]."""
         return np.asarray((seen_NQ * ln_mixture(self.form.shares(self.theta(S), self.nodes))).sum(axis=1))
 
 
@@ -56,8 +50,7 @@ def fit_form(
 ) -> ClosureFit:
     """Fits a form by maximum likelihood, its parameters lines in ln S, or constants for a single size.
 
-    Damped Fisher scoring starts from the fit to all sizes together, or from `near`, a fit to similar sizes. `seen_NQ`
-    are tokens at the nodes (`RankNodes.moved`).
+    Damped Fisher scoring starts from the fit to all sizes together, or from `near`, a fit to similar sizes.
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())

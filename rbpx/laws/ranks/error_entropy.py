@@ -28,10 +28,7 @@ _REPLICATES, _RANKS = 256, 128  # at a time: 256 KiB
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of the decomposition, in nats, over the leading axes.
-
-    error_entropy + self_alignment + confidence = cross_entropy_nats, exact to rounding.
-    """
+    """The terms, in nats: error_entropy + self_alignment + confidence = cross_entropy_nats, exact to rounding."""
 
     error_entropy: Floats
     self_alignment: Floats
@@ -66,10 +63,7 @@ def decompose(n_tokens: ArrayLike, sum_logprob: ArrayLike) -> Terms:
 def replicate_terms(
     document_N: Indices, rank_N: Indices, n_tokens_N: Floats, sum_logprob_N: Floats, weights_BD: Floats
 ) -> Terms:
-    """Computes the terms of each bootstrap replicate, [B]; NaN for a replicate without a token.
-
-    Documents and ranks are numbered from 0, without gaps; `weights_BD` says how often each document is drawn.
-    """
+    """Computes the terms of each bootstrap replicate, [B]; NaN for a replicate without a token."""
     D = weights_BD.shape[1]
     n_B, logprob_B = (weights_BD @ np.bincount(document_N, sums_N, D) for sums_N in (n_tokens_N, sum_logprob_N))
     with np.errstate(divide="ignore", invalid="ignore"):

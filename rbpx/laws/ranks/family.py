@@ -75,10 +75,8 @@ class Family(ABC):
     """A family of distributions in free real parameters theta.
 
     Attributes:
-        name: as in `rank_fits`.
         equation: p_x up to its normalisation.
         starts: where to search from, each a theta.
-        is_linear: whether ln w_x is linear in theta.
         reach: bound of each |theta|; a maximum beyond it is another family.
         edge: index of a theta that has to be positive, else the fit is at_bound.
     """
@@ -114,7 +112,7 @@ class Family(ABC):
 
     @abstractmethod
     def params(self, theta: Floats, V: int, share_1: float | None = None) -> Params:
-        """The parameters as published; `share_1` is p_1, for families that have it as a parameter."""
+        """The parameters as published; `share_1` is p_1."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,6 @@ class Ending(Doubted):
     Attributes:
         y: the loss at the end; unknown where the rate rises, or it is too early.
         rests_on: same_plan, same_size, other_size or itself.
-        taught: the finished runs that it rests on.
         drop: the end by the drop of the finished run of its size with the nearest plan.
         to_come: what progress and what annealing still take off the loss, nats.
         left_at: the step at which the run left its law.
@@ -91,7 +90,7 @@ def backtest(finished: Sequence[Training]) -> list[float]:
 def departure(run: Training, law: ScheduleLaw) -> tuple[tuple[int, ...], int | None]:
     """The steps of states above 8 scales, and the first of five such states in a row, at which a run left its law.
 
-    A residual is taken less the median of the 20 before; the scale is that of their median absolute deviation.
+    A residual is taken less the median of the 20 before; the scale is of their median absolute deviation.
     """
     counts = run.step_N > run.begin
     step_N = run.step_N[counts]
@@ -150,7 +149,7 @@ def _of_other_size(known: ConstantsPrior) -> ConstantsPrior:
 
 
 def _square(run: Training, finished: Sequence[Training], end: float) -> float:
-    """The mean square of errors in standard deviations, from parts of a run; its states count once. NaN without any."""
+    """The mean square of errors in standard deviations, from parts of a run; NaN without any."""
     measured, parts = float(np.median(run.until(end).loss_N[-_LAST:])), [run.until(part * end) for part in _AT]
     at = [_predict(part, finished, int(end)) for part in parts if part.n_states >= NEEDED]
     return float(np.mean([((measured - each.y) / each.sd) ** 2 for each in at])) if at else np.nan

@@ -142,7 +142,7 @@ class ScheduleLaw(Doubted):
         return {"E": E, "A": A.exp(), "alpha": alpha, "C": C.exp()}
 
     def predict(self, rates: ArrayLike) -> Floats:
-        """The loss in nats at each step of a plan of learning rates, one for each step from step 1."""
+        """The loss in nats at each step of a plan of learning rates, from step 1."""
         plan = Training(np.asarray(rates, np.float64), np.empty(0), np.empty(0))
         return self.loss(*plan.clocks(self.peak))
 
@@ -160,10 +160,7 @@ class ScheduleLaw(Doubted):
 def fit_trainings(
     runs: Sequence[Training], prior: ConstantsPrior | None = None, peak: float | None = None
 ) -> ScheduleLaw:
-    """Fits one law to the states of runs of one size and recipe.
-
-    The prior is of the constants, wide where None; `peak` is the highest rate, that of the runs where None.
-    """
+    """Fits one law to the states of runs of one size and recipe, with a prior of the constants, wide where None."""
     peak = peak or max(run.peak for run in runs)
     if any(run.rises for run in runs):
         return ScheduleLaw(None, peak, (Status.rate_rises,))

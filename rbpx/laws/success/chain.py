@@ -150,7 +150,7 @@ class Feature:
 
 
 def feature_from_estimate(y: Estimate, dof: float, seed: int) -> Feature:
-    """Draws the feature from an estimate whose logarithm has Student's t, such as that of a surface."""
+    """Draws the feature from an estimate whose logarithm has Student's t."""
     if y.value is None or y.ends is None or y.ends[0] <= 0:
         return Feature(y, None)
     scale = (math.log(y.ends[1]) - math.log(y.ends[0])) / 2 / student_t(dof)
@@ -159,7 +159,7 @@ def feature_from_estimate(y: Estimate, dof: float, seed: int) -> Feature:
 
 
 def feature_from_mixture(mixture: TMixture, y: Estimate, seed: int) -> Feature:
-    """Draws the feature from a mixture of Student's t of its logarithm, such as that over the forms of a law."""
+    """Draws the feature from a mixture of Student's t of its logarithm."""
     rng = np.random.default_rng(seed)
     parts = np.broadcast_arrays(mixture.centre, mixture.scale, mixture.weight)
     centre_G, scale_G, weight_G = map(np.ravel, parts)

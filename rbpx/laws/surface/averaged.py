@@ -59,7 +59,7 @@ class AveragedPrediction:
         mixture: widened distribution of ln y.
         axis: "S" or "D" of a law in one axis.
         away: factor off the line of collinear runs, or off the compute of their only budget.
-        beyond: factor outside the runs in S or D, or above them in compute.
+        beyond: factor outside the runs in S or D, or above their compute.
     """
 
     y: Estimate = NO_ESTIMATE
@@ -79,7 +79,7 @@ class AveragedPrediction:
 
     @property
     def value(self) -> float | None:
-        """The median; None without a prediction."""
+        """The median."""
         return self.y.value
 
     @property
@@ -94,7 +94,7 @@ class AveragedPrediction:
 
 
 def predict_on_line(runs: Runs, design: Design, S: float, D: float, p: float = 1 - LEVEL) -> AveragedPrediction:
-    """Predicts y near the line of a collinear design, with an interval at level 1 - p."""
+    """Predicts y near the line of a collinear design."""
     if design.is_line:
         along_N, at = (runs.S_N, S) if design.along == "S" else (runs.D_N, D)
         # Where points scatter about the line by more than a factor of 1.25, their scatter defines near.
@@ -125,10 +125,7 @@ class BudgetTest:
 
 
 def forms_to_mix(runs: Runs, pins: Priors = NO_PRIORS) -> tuple[str, ...]:
-    """The forms that differ on these runs and have all fixed parameters and priors.
-
-    Without repeated tokens data_constrained equals chinchilla.
-    """
+    """The forms that differ on these runs and have all fixed parameters and priors."""
     differ = [name for name in FORM_NAMES if runs.repeats or name != "data_constrained"]
     return tuple(name for name in differ if has_constants(name, pins))
 
@@ -136,10 +133,7 @@ def forms_to_mix(runs: Runs, pins: Priors = NO_PRIORS) -> tuple[str, ...]:
 def backtest_budgets(
     runs: Runs, forms: Sequence[str], pins: Priors = NO_PRIORS, **options: Any
 ) -> tuple[BudgetTest, ...]:
-    """Predicts the runs of each larger budget, by factors of 3 in C from the largest, from smaller ones.
-
-    `options` are objective and delta of `fit_surface`.
-    """
+    """Predicts the runs of each larger budget, by factors of 3 in C from the largest, from smaller ones."""
     tests = []
     for gap, fitted_N, held_N in _cuts(runs):
         few = runs.only(fitted_N)
@@ -175,8 +169,7 @@ def predict_averaged(
     """Predicts a new run at each point (S, D) by model averaging, for the same documents.
 
     At least one form is fitted, without replicates of the documents. Backtests with the nearest gap widen the
-    intervals. U are the unique tokens (None: all). It is beyond more than 10 times outside the runs in S, D or epochs,
-    or 30 times above their compute.
+    intervals. It is beyond more than 10 times outside the runs in S, D or epochs, or 30 times above their compute.
     """
     runs, missed = fits[0].runs, list[Status]()
     if too_few_hold(test.is_inside for of in widened_tests(budgets) for test in of.held_out):
@@ -246,10 +239,7 @@ def widened_tests(budgets: Sequence[BudgetTest]) -> list[BudgetTest]:
 def most_influential(
     fits: Sequence[Surface], points: Sequence[tuple[float, float]], U: float | None = None
 ) -> list[Influence | None]:
-    """For each prediction, the run in `Runs.group_N` whose omission moves it most, and the relative move.
-
-    None where runs are collinear, or no form was fitted.
-    """
+    """For each prediction, the run whose omission moves it most, and the relative move; None for collinear runs."""
     S, D = np.array(points, np.float64).T
     design = fits[0].design
     if design is None or design.is_collinear or all(fit.surface is None for fit in fits):

@@ -37,12 +37,12 @@ class HeldOut:
 
     @property
     def error(self) -> float | None:
-        """(predicted - measured) / measured; None without a prediction."""
+        """(predicted - measured) / measured."""
         return None if self.predicted.value is None else (self.predicted.value - self.measured) / self.measured
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the interval contains the measured value."""
+        """Whether the interval held."""
         return self.predicted.holds(self.measured)
 
     def record(self) -> dict[str, Any]:
@@ -72,8 +72,7 @@ def held_out(
 ) -> tuple[HeldOut, ...]:
     """Predicts the largest runs of each axis by a form that is fitted to the others, on the same documents.
 
-    None are predicted where the others cannot be fitted, or have fewer than three values of the axis, as then any curve
-    fits. `options` are objective and delta of `fit_surface`.
+    None are predicted where the others have fewer than three values of the axis, as then any curve fits.
     """
     rows, fits = list[HeldOut](), dict[bytes, SurfaceParameters | None]()
     for axis in AXES:
@@ -104,7 +103,7 @@ def mean_error(tests: Sequence[HeldOut]) -> float | None:
 def against_axes(surface: SurfaceParameters, runs: Runs) -> list[tuple[Axis, Estimate, Estimate]]:
     """For S, D and C = 6 S D, the slope and the curvature of the residuals ln y - ln y_fit in the logarithm.
 
-    Points count as independent. The slope is None where the axis does not vary.
+    Points count as independent.
     """
     left_N, rows = -surface.residual_N, []
     for axis in AXES:

@@ -63,8 +63,8 @@ def best_run(
 ) -> BestRun:
     """Finds the best run that costs a budget for training and serving T tokens, 6 S D + 2 S T = C.
 
-    At least one of the fits has a surface. `budgets` widen the interval of y. There are no numbers where the best size
-    is not within a factor of 100 of those of the runs, or size and tokens vary together.
+    `budgets` widen the interval of y. There are no numbers where the best size is not within a factor of 100 of those
+    of the runs, or size and tokens vary together.
     """
     runs = fits[0].runs
     if not fits[0].finds_best(C) or (T and fits[0].only_budget):
@@ -130,9 +130,9 @@ def irreducible(fits: Sequence[Surface], seed: int = 0) -> Estimate:
 
 
 def parabola_minimum(x_G: Floats, y_KG: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Finds the minimum of each draw by the parabola through its lowest point and both neighbours.
+    """The minimum of each draw by the parabola through its lowest point and both neighbours: place and value, [K].
 
-    Returns place and value, [K], and whether it is inside: not at an end, nor next to an infinite value.
+    Then whether it is inside: not at an end, nor next to an infinite value.
     """
     at_K, each_K = y_KG.argmin(axis=1), np.arange(len(y_KG))
     inner_K = (at_K > 0) & (at_K < len(x_G) - 1)

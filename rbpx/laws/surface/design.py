@@ -23,10 +23,8 @@ class Design:
     """Position of the points in ln S and ln D.
 
     Attributes:
-        n_S: different sizes.
-        n_D: different token counts.
-        sd_D: residual standard deviation of ln D on ln S; 0 where D is a power of S.
-        sd_S: the same of ln S on ln D.
+        n_S: different sizes, `n_D` token counts.
+        sd_D: residual standard deviation of ln D on ln S, `sd_S` of ln S on ln D.
         along: the axis in which the points vary more, "S" or "D"; the line is that of the other on it.
         condition: of the derivatives of ln y by the constants, each scaled to length 1; None if unknown or singular.
     """
@@ -57,7 +55,7 @@ class Design:
 
     @property
     def is_collinear(self) -> bool:
-        """Whether alpha and beta cannot be separated: a line, or fewer than 3 different sizes or token counts."""
+        """Whether alpha and beta cannot be separated: a line, or fewer than 3 sizes or token counts."""
         return self.is_line or min(self.n_S, self.n_D) < _LEAST_DIFFERENT
 
     def away(self, S: float, D: float) -> float:
@@ -77,7 +75,6 @@ def judge_design(S_N: Floats, D_N: Floats, J_PN: Floats | None = None) -> Design
 
 
 def _line(u_N: Floats, v_N: Floats) -> tuple[float, float, float]:
-    """Slope, intercept and residual standard deviation of v on u."""
     about_N = u_N - u_N.mean()
     square = float(about_N @ about_N)
     slope = float(about_N @ v_N) / square if n_different(u_N) > 1 else 0.0

@@ -44,9 +44,7 @@ class Surface:
 
     Attributes:
         constants: by the names of the source, with 95 % intervals over runs; None where one has no value.
-        objective: sum of losses over the points.
         aic: comparable, as bic, between forms with the same points and objective (`ln_likelihood`).
-        at_bound: constants at their bounds.
         unidentified: constants on which no point depends.
         n_left_out: replicates that could not be fitted.
         ways: surfaces at the values of a prior, with their prior densities; without priors the fitted one alone.
@@ -112,7 +110,7 @@ class Surface:
         return self.surface
 
     def record(self) -> dict[str, Any]:
-        """The fit and the points that reproduce it, as JSON."""
+        """The fit and the points that reproduce it."""
         runs = self.runs
         own = ("form", "delta", "objective", "n_runs", "n_left_out")
         return {

@@ -36,8 +36,6 @@ def fit_surface_with_priors(
 ) -> Surface:
     """Fits a form with fixed parameters or priors (not for N_c and D_c), and tests their values if `is_tested`.
 
-    `options` are objective, delta and seed of `fit_surface`.
-
     Raises:
         ImpossiblePrior: a value is impossible.
     """

@@ -36,7 +36,7 @@ class JudgedSurface(Surface):
 
     @classmethod
     def of(cls, fit: Surface, given: Priors, judge: bool) -> "JudgedSurface":
-        """A fit with every status that holds; with not_judged where nothing is tested."""
+        """A fit with every status that holds."""
         doubts = [*fit.reasons, *([Status.given_refused] if any(each.is_refused for each in fit.pinned) else [])]
         how: dict[str, Any] = {"objective": fit.objective_name, "delta": fit.delta}
         if judge:

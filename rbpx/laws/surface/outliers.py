@@ -74,7 +74,7 @@ class CommonShift:
 
 
 def outliers(runs: Runs) -> tuple[Outlier, ...]:
-    """The runs that the others contradict; none where the others leave too few degrees of freedom, or are collinear."""
+    """The runs that the others contradict; none where these leave too few degrees of freedom, or are collinear."""
     if not runs.n_groups or judge_design(runs.S_N, runs.D_N).is_collinear:
         return ()
     suspects = _suspects(runs)

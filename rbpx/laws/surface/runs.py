@@ -41,7 +41,7 @@ class Coordinates:
         return Coordinates(self.s_N + s, self.d_N + d, self.u_N + d, ln_S_ref, ln_D_ref)
 
     def only(self, keep_N: NDArray[Any]) -> "Coordinates":
-        """Some of the points, by a mask or indices."""
+        """Some of the points."""
         return replace(self, s_N=self.s_N[keep_N], d_N=self.d_N[keep_N], u_N=self.u_N[keep_N])
 
 
@@ -50,7 +50,7 @@ class Runs:
     """Points of trained models.
 
     Attributes:
-        U_N: unique tokens; None if unknown.
+        U_N: unique tokens.
         group_N: run of each point, from 0; its checkpoints are resampled together.
         y_BN: y under bootstrap replicates, of the same documents for every point.
         weight_N: None if all are equal.
@@ -101,7 +101,7 @@ class Runs:
         return int(self.group_N.max(initial=-1)) + 1
 
     def along(self, axis: Axis) -> Floats:
-        """Size, tokens or training FLOPs (6 S D) of each point."""
+        """One axis of each point; C is 6 S D."""
         return {Axis.S: self.S_N, Axis.D: self.D_N, Axis.C: self.D_N * six_S(self.S_N)}[axis]
 
     @property
@@ -120,7 +120,7 @@ class Runs:
         return self.places.about(float(np.log(self.S_N).mean()), float(np.log(self.D_N).mean()))
 
     def only(self, keep_N: NDArray[Any]) -> "Runs":
-        """Some of the points, by a mask or indices."""
+        """Some of the points."""
         U_N, y_BN, weight_N = (
             None if each is None else each[..., keep_N] for each in (self.U_N, self.y_BN, self.weight_N)
         )

@@ -45,7 +45,7 @@ class SurfaceParameters:
         return np.vstack([self.theta_P, self.theta_BP])
 
     def ln_y(self, S: ArrayLike, D: ArrayLike, U: ArrayLike | None = None) -> Floats:
-        """Ln y at other points, of the fit and of each replicate, [R, N]; U None means no repetition."""
+        """Ln y at other points, of the fit and of each replicate, [R, N]."""
         with np.errstate(invalid="ignore"):  # replicates without a fit
             x = Coordinates.of(np.log(S), np.log(D), U).about(self.x.ln_S_ref, self.x.ln_D_ref)
             return self.form.evaluate(x, self.theta_RP)[0] + math.log(self.form.y_ref)
@@ -57,8 +57,8 @@ class SurfaceParameters:
     def estimate(self, number_R: Floats, of_run: float = 0.0, p: float = 1 - LEVEL) -> Estimate:
         """A number with its interval over runs, by Student's t with n_runs - n_free degrees of freedom.
 
-        None where more than 5 % of the replicates lack the number, or no degree of freedom is left. `of_run` is the
-        standard deviation of a new run about the surface.
+        None where more than 5 % of the replicates lack the number. `of_run` is the standard deviation of a new run
+        about the surface.
         """
         value, usable_B = float(number_R[0]), number_R[1:][np.isfinite(number_R[1:])]
         if not math.isfinite(value):
@@ -74,7 +74,7 @@ class SurfaceParameters:
     def predict(
         self, S: float, D: float, U: float | None = None, new_run: bool = False, p: float = 1 - LEVEL
     ) -> Estimate:
-        """Predicts y at another point, with the interval of the surface or, with `new_run`, of one new run."""
+        """Predicts y at another point, with the interval of the surface or of one new run."""
         ln_y_R1 = self.ln_y([S], [D], None if U is None else [U])
         return self.estimate(ln_y_R1[:, 0], self.scatter if new_run else 0.0, p).exp()
 
