@@ -18,7 +18,6 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from scipy.special import stdtrit
 
 from rbpx.laws.intervals.estimate import (
     LEVEL,
@@ -301,7 +300,7 @@ def _rejects(estimate: Estimate, n_sizes: int) -> bool:
     if estimate.ends is None:
         return False
     (lo, hi), dof = estimate.ends, n_sizes - 2
-    wider = float(stdtrit(dof, 1 - (1 - LEVEL) / 2 / _BOTH)) / student_t(dof)
+    wider = student_t(dof, (1 - LEVEL) / _BOTH) / student_t(dof)
     middle, half = (lo + hi) / 2, (hi - lo) / 2 * wider
     return not middle - half <= 0 <= middle + half
 

@@ -42,12 +42,8 @@ _APART: Final = (0.04, 0.15)  # prior sds of the difference, relative to those o
 _SAME: Final = 1e-7  # relative singular value below which a direction of the constants is ignored
 _EXACT: Final = 1e-5  # of ln y: points that lie closer to the law cannot test it
 _N: Final = 25  # places at which m is compared with 1
-_LEAST, _MIDDLE, _GREATEST, _BEYOND = _NAMED = (
-    0,
-    _N // 2,
-    _N - 1,
-    _N,
-)  # indices of these places, and of the one beyond
+_NAMED: Final = (0, _N // 2, _N - 1, _N)  # indices of the least, the middle and the greatest, and of the one beyond
+_LEAST, _MIDDLE, _GREATEST, _BEYOND = _NAMED
 _SLOPE: Final = -1  # index of the slope, after the places
 
 

@@ -24,6 +24,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from rbpx.laws.forms.scatters import SCATTER, SCATTER_COUNTS, ScatterModel, scatters_at
 from rbpx.laws.forms.t_mixture import TMixture
@@ -112,13 +113,12 @@ def given_constants(given: Sequence[FixedValues], smallest: float) -> tuple[tupl
     """Sets of fixed parameters as `form_grid` takes them: E over the smallest y, alpha, ln C, prior."""
     sets = []
     for each in given:
-        E, alpha, C = (each.values.get(name) for name in ("E", "alpha", "C"))
-        known = {
-            "share": None if E is None else E / smallest,
-            "alpha": alpha,
-            "ln_C": None if C is None else math.log(C),
-        }
-        sets.append(tuple((name, at) for name, at in {**known, "prior": each.prior}.items() if at is not None))
+        known = {**each.values, "prior": each.prior}
+        if "E" in known:
+            known["share"] = known.pop("E") / smallest
+        if "C" in known:
+            known["ln_C"] = math.log(known.pop("C"))
+        sets.append(tuple(known.items()))
     return tuple(sets)
 
 
@@ -274,8 +274,7 @@ def fit_forms(grid: FormGrid, ln_y_BN: Floats, own_B: Floats) -> FormFits:
     ln_weight, exact = (each.reshape(len(y_BN), -1) for each in (ln_weight, exact_BRF))
     simplest = np.where(np.arange(exact.shape[1]) == np.argmax(exact, axis=1)[:, None], 0.0, -np.inf)
     ln_weight = np.where(exact.any(axis=1, keepdims=True), simplest, ln_weight)
-    weight = np.exp(ln_weight - ln_weight.max(axis=1, keepdims=True))
-    weight_BRF = (weight / weight.sum(axis=1, keepdims=True)).reshape(sse_BRF.shape)
+    weight_BRF = softmax(ln_weight, axis=1).reshape(sse_BRF.shape)
     sigma2_BRF = np.where(exact_BRF, 0.0, sse_BRF / grid.dof)
     return FormFits(grid, E_BF, theta, ln_y - ln_law, share, A_BRF22, sigma2_BRF, weight_BRF, own_B)
 

@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import softmax
 
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.numeric import Floats
@@ -92,7 +93,7 @@ def average_linearised(
     found = [(each.form.name, *_posterior(each)) for each in _components(forms, x_NA, x_TA, ln_y_N, run_N)]
     names, centres, scales, ln_weights = zip(*found, strict=True)
     centre_TG, scale_TG = np.hstack(centres), np.hstack(scales)
-    weight_TG = np.broadcast_to(_shares(np.concatenate(ln_weights)), centre_TG.shape)
+    weight_TG = np.broadcast_to(softmax(np.concatenate(ln_weights)), centre_TG.shape)
     return FormMixture(TMixture(centre_TG, scale_TG, weight_TG, _NORMAL), np.repeat(names, len(_SCALES)))
 
 
@@ -107,7 +108,7 @@ def draw_linearised(
 ) -> tuple[Floats, Floats]:
     """Joint draws of ln y of the law at all targets, [n, T], and of the scatter of a run about it, [n]."""
     found = list(_components(forms, x_NA, x_TA, ln_y_N, run_N))
-    weight_GV = _shares(np.concatenate([_posterior(each)[2] for each in found]))
+    weight_GV = softmax(np.concatenate([_posterior(each)[2] for each in found]))
     rng = np.random.default_rng(seed)
     times_GV = rng.multinomial(n, weight_GV).reshape(len(found), len(_SCALES))
     apart_TT = ((x_TA[:, None] - x_TA) ** 2).sum(axis=2)
@@ -146,8 +147,8 @@ def without_each(
         ln_weights.append(ln_weight_V)
         ln_without.append(ln_weight_V - _EVIDENCE * ln_density_RV)
     mean_TG, move_RTG = np.hstack(means), np.concatenate(moves, axis=2)
-    weight_RG = np.array([_shares(each_G) for each_G in np.hstack(ln_without)])
-    now_T = mean_TG @ _shares(np.concatenate(ln_weights))
+    weight_RG = softmax(np.hstack(ln_without), axis=1)
+    now_T = mean_TG @ softmax(np.concatenate(ln_weights))
     return np.asarray(np.einsum("rtg,rg->rt", mean_TG - move_RTG, weight_RG) - now_T)
 
 
@@ -238,11 +239,6 @@ def _components(
             last = first + J_NP.shape[1]
             yield _Component(forms[at], kind, ln_known, white[:, at], white[:, first:last], J_TP)
             first = last
-
-
-def _shares(ln_weight_G: Floats) -> Floats:
-    weight_G = np.exp(ln_weight_G - ln_weight_G.max())
-    return np.asarray(weight_G / weight_G.sum())
 
 
 def _changing(form: LinearisedForm, x_NA: Floats, x_TA: Floats) -> list[tuple[float, Floats, Floats]]:

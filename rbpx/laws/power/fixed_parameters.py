@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import fdtrc
+from scipy.special import fdtrc, softmax
 
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z
@@ -108,5 +108,4 @@ def _spread(of: Estimate) -> tuple[float, float] | None:
 def posterior_weights(squares: Sequence[float], dof: int, chosen: Sequence[FixedValues]) -> list[float]:
     """Normalised weights, prior * SSE^(-dof / 2); all exact laws count by their prior alone."""
     ln_V = np.log([each.prior for each in chosen]) - dof / 2 * np.log(np.maximum(squares, TINY**2))
-    weight_V = np.exp(ln_V - ln_V.max())
-    return [float(each) for each in weight_V / weight_V.sum()]
+    return [float(each) for each in softmax(ln_V)]

@@ -13,10 +13,9 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-from scipy.special import stdtrit
 
 from rbpx.laws.forms.scatters import SCATTER, SCATTER_COUNTS
-from rbpx.laws.intervals.estimate import TAILS, Estimate, Replicates, Z, document_t, student_t
+from rbpx.laws.intervals.estimate import Estimate, Replicates, Z, document_t, student_t
 from rbpx.laws.intervals.lack_of_fit import line_residuals
 from rbpx.laws.intervals.misfit import Departure, Misfit, misfit
 from rbpx.laws.names import Method
@@ -282,7 +281,7 @@ def missed_by_backtests(S: Sequence[float], backtests: Sequence[Backtest]) -> li
     last, dof = _last(S, backtests), len(set(S)) - 3
     if not last or dof < 1:
         return []
-    wider = Z * float(stdtrit(dof, 1 - SIGNIFICANT / 4) / stdtrit(dof, TAILS[1]))
+    wider = Z * student_t(dof, SIGNIFICANT / 2) / student_t(dof)
     errors = [error_in_sd(test.predicted.estimate, test.measured) for test in last]
     missed = sum(error is not None and abs(error) > wider for error in errors)
     return [Status.intervals_missed] if 2 * missed >= len(last) else []

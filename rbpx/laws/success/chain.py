@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import TAILS, Estimate, extended_to, student_t
@@ -103,7 +104,7 @@ def _draw(
         ln_proposal_J = -(_PROPOSAL_DOF + 4) / 2 * np.log1p((z_JP**2).sum(axis=1) / _PROPOSAL_DOF)
         if _count(ln_J - ln_proposal_J) > _ENOUGH * len(u_JP):
             break
-    u_JP = u_JP[rng.choice(len(u_JP), n_draws, p=_weights(ln_J - ln_proposal_J))]
+    u_JP = u_JP[rng.choice(len(u_JP), n_draws, p=softmax(ln_J - ln_proposal_J))]
     return np.column_stack([curves_of(u_JP), np.sqrt(squares_of(u_JP) / n), np.full(n_draws, n)])
 
 
@@ -111,13 +112,8 @@ def _ln_minimum(u_JP: Floats, chance: float) -> Floats:
     return np.asarray(-(((u_JP[:, 2] - chance) / MINIMUM_SD) ** 2) / 2)
 
 
-def _weights(ln_J: Floats, power: float = 1.0) -> Floats:
-    weight_J = np.exp(power * (ln_J - ln_J.max()))
-    return np.asarray(weight_J / weight_J.sum())
-
-
 def _count(ln_J: Floats, power: float = 1.0) -> float:
-    return float(1 / (_weights(ln_J, power) ** 2).sum())
+    return float(1 / (softmax(power * ln_J) ** 2).sum())
 
 
 def _tempered(ln_J: Floats) -> Floats:
@@ -125,7 +121,7 @@ def _tempered(ln_J: Floats) -> Floats:
     power = 1.0
     while _count(ln_J, power) < _FEWEST and power > 0.01:
         power *= 0.7
-    return _weights(ln_J, power)
+    return np.asarray(softmax(power * ln_J))
 
 
 def _proposal(u_JP: Floats, weight_J: Floats) -> tuple[Floats, Floats]:
