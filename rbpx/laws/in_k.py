@@ -80,7 +80,7 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | No
     x_K = np.log(np.asarray(k_grid, dtype=np.float64))
     if len(x_K) < 4:
         return None
-    J_KP = np.column_stack([np.ones(len(x_K)), x_K - x_K.mean(), (x_K - x_K.mean()) ** 2])
+    J_KP = np.vander(x_K - x_K.mean(), 3, increasing=True)
     of_K = np.linalg.pinv(J_KP)[2]
     value = float(of_K @ np.log(y_K))
     if replicates is None:
@@ -274,7 +274,7 @@ def _fits(
 ) -> list[PowerLaw]:
     """Fits lines in ln S to the level, exponent in k and, from 4 k on, bend of each size (as laws of their exp)."""
     about_K = x_K[at] - x_K[at].mean()
-    design_KP = np.column_stack([np.ones(len(about_K)), about_K, about_K**2])
+    design_KP = np.vander(about_K, 3, increasing=True)
     line_PK = np.linalg.pinv(design_KP[:, :2])
     rows = [line_PK[0], -line_PK[1]]
     if len(about_K) >= MIN_K:

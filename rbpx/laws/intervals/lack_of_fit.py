@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc
 
 from rbpx.laws.intervals.estimate import Estimate, from_stderr
-from rbpx.laws.numeric import Floats
+from rbpx.laws.numeric import Floats, line
 
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)  # of the largest |ln y|: smaller residuals are rounding
 
@@ -34,7 +34,7 @@ def curvature(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Estimate:
     if len(set(x_N.tolist())) < 3:
         return Estimate()
     straight = is_rounding(line_residuals(ln_S_N, ln_y_N), y_N)
-    return coefficient(np.column_stack([np.ones(len(x_N)), x_N, x_N**2]), np.zeros(len(x_N)) if straight else y_N, 2)
+    return coefficient(np.vander(x_N, 3, increasing=True), np.zeros(len(x_N)) if straight else y_N, 2)
 
 
 def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> Estimate:
@@ -57,9 +57,8 @@ def curvature_of_groups(x_N: Floats, y_N: Floats, group_N: NDArray[np.intp]) -> 
 
 def line_residuals(ln_S_N: ArrayLike, ln_y_N: ArrayLike) -> Floats:
     """Residuals of the least-squares line of ln y on ln S; at least 2 sizes."""
-    x_N, y_N = _centred(ln_S_N), np.asarray(ln_y_N, np.float64)
-    about_N = y_N - y_N.mean()
-    return np.asarray(about_N - x_N * (float(x_N @ about_N) / float(x_N @ x_N)))
+    level, alpha = line(ln_S_N, ln_y_N)
+    return np.asarray(np.asarray(ln_y_N) - level + alpha * _centred(ln_S_N))
 
 
 def is_rounding(residual_N: Floats, ln_y_N: Floats) -> bool:

@@ -34,7 +34,9 @@ class ClosureFit:
 
     def theta(self, S: Floats) -> Floats:
         """The parameters at some sizes, [N, P]."""
-        return np.asarray(_design(np.log(S) - self.ln_S_ref, len(self.coefficient_MP)) @ self.coefficient_MP)
+        return np.asarray(
+            np.vander(np.log(S) - self.ln_S_ref, len(self.coefficient_MP), increasing=True) @ self.coefficient_MP
+        )
 
     def derived(self, S: Floats) -> Floats:
         """The derived quantities at some sizes, [N, Y]."""
@@ -54,7 +56,7 @@ def fit_form(
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())
-    design_NM = _design(ln_S - ln_S_ref, min(len(S), 2))
+    design_NM = np.vander(ln_S - ln_S_ref, min(len(S), 2), increasing=True)
     with np.errstate(all="ignore"):  # steps that go too far are not finite, and are shortened
         if near is not None and near.converged:
             begin_MP = np.vstack([near.theta(np.exp([ln_S_ref])), near.coefficient_MP[1:]])[: design_NM.shape[1]]
@@ -79,16 +81,12 @@ def scatter_half_width(ln_ratio_N: Floats, S: Floats, S_new: float) -> tuple[flo
     form. Returns the scatter about it, its degrees of freedom, and the variance of the new model's prediction over its
     square.
     """
-    X_N2 = _design(np.log(S), 2)
+    X_N2 = np.vander(np.log(S), 2, increasing=True)
     left_N = ln_ratio_N - X_N2 @ np.linalg.lstsq(X_N2, ln_ratio_N, rcond=None)[0]
     dof = len(S) - 2
     at_2 = np.array([1.0, np.log(S_new)])
     unit = 1.0 + float(at_2 @ np.linalg.inv(X_N2.T @ X_N2) @ at_2)
     return float(np.sqrt(left_N @ left_N / dof)), dof, unit
-
-
-def _design(x_N: Floats, n_coefficients: int) -> Floats:
-    return np.asarray(np.column_stack([np.ones(len(x_N)), x_N])[:, :n_coefficients])
 
 
 def _climb(
