@@ -13,6 +13,7 @@ from rbpx.config.text.dataset import HARNESS
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window
 from rbpx.store import schema
+from rbpx.store.columns import rank_counts
 from rbpx.store.store import Record
 
 Columns = Mapping[str, Any]
@@ -53,11 +54,7 @@ def run_tables(
     """The relations `tokens`, `rank_counts` and `documents` of a run."""
     ids = pa.array([run_id], pa.string()).take(pa.array(np.zeros(len(columns["doc_id"]), np.int32)))
     tokens = pa.table({"run_id": ids, **columns, **_places(windows)}, schema=schema.TOKENS)
-    in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
-    true = in_float64.filter(pa.array(_is_true(columns, documents)))
-    counts = true.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
-    counts = counts.rename_columns(["run_id", "greater", "ties", "n_tokens", "sum_logprob"])
-    counts = counts.sort_by([("greater", "ascending"), ("ties", "ascending")]).cast(schema.RANK_COUNTS)
+    counts = rank_counts(tokens.filter(pa.array(_is_true(columns, documents))))
     windows_by_document = [list(group) for _, group in groupby(windows, key=lambda w: w.doc_id)]
     of_documents = {
         "run_id": [run_id] * len(documents),

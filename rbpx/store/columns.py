@@ -1,4 +1,4 @@
-"""Reads columns of answers as arrays of numpy."""
+"""Reads columns of answers as arrays of numpy, and counts tokens by rank."""
 
 from typing import Any
 
@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from rbpx.store.schema import RANK_COUNTS
 
 
 def numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
@@ -19,3 +21,15 @@ def numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     if pa.types.is_boolean(values.type):
         return np.from_dlpack(values.cast(pa.uint8())).astype(bool)
     return np.array(np.from_dlpack(values))
+
+
+def rank_counts(tokens: pa.Table) -> pa.Table:
+    """How often each rank occurs among tokens, with the sum of its log-probabilities: the relation `rank_counts`."""
+    place = tokens.column_names.index("logprob")
+    in_float64 = tokens.set_column(place, "logprob", tokens["logprob"].cast(pa.float64()))
+    counts = in_float64.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
+    return (
+        counts.rename_columns(RANK_COUNTS.names)
+        .sort_by([(name, "ascending") for name in ("greater", "ties")])
+        .cast(RANK_COUNTS)
+    )

@@ -51,10 +51,12 @@ class Bucket:
             raise RbpxError(f"{url} is no place that a store is copied to; known: a folder, {', '.join(_KNOWN)}")
         try:
             import obstore
+            from obstore.store import from_url
         except ImportError:
             raise RbpxError(f"{url} needs a library for object storage: pip install 'rbpx[bucket]'") from None
         self.name = url.rstrip("/")
-        self._store = self._ask(lambda: _connect(self.name))
+        connect: Any = from_url  # its overloads name the options of each kind of storage
+        self._store: ObjectStore = self._ask(lambda: connect(self.name, client_options=_CLIENT, retry_config=_RETRIES))
         pages = self._ask(lambda: list(obstore.list(self._store)))
         self.paths = {str(each["path"]) for page in pages for each in page}
 
@@ -139,11 +141,3 @@ def _unreached(url: str, problem: Exception) -> str:
         f"{url} cannot be used ({words}); check its name, the network and the credentials "
         f"({_CREDENTIALS[url.split(':')[0]]}), then run the same line again, which goes on"
     )
-
-
-def _connect(url: str) -> "ObjectStore":
-    from obstore.store import from_url
-
-    connect: Any = from_url  # its overloads name the options of each kind of storage
-    store: ObjectStore = connect(url, client_options=_CLIENT, retry_config=_RETRIES)
-    return store

@@ -25,6 +25,7 @@ from rbpx.files.digest import digest
 from rbpx.files.rows import check_names, read_rows
 from rbpx.spelling import typed
 from rbpx.store import schema
+from rbpx.store.columns import rank_counts
 from rbpx.store.imports.cells import CellError, Number
 from rbpx.store.imports.faults import refuse
 from rbpx.store.imports.rules import plain
@@ -305,12 +306,9 @@ def _told(columns: Mapping[str, pa.Array]) -> str:
 
 def _tables(run_id: str, columns: Mapping[str, pa.Array]) -> dict[str, pa.Table]:
     tokens = schema.with_all(pa.table({"run_id": [run_id] * len(columns["doc_id"]), **columns}), schema.TOKENS)
-    in_float64 = tokens.set_column(6, "logprob", tokens["logprob"].cast(pa.float64()))
-    counts = in_float64.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])
-    counts = counts.rename_columns(schema.RANK_COUNTS.names).sort_by([(n, "ascending") for n in ("greater", "ties")])
     documents = tokens.group_by(["run_id", "doc_id"]).aggregate([("position", "max"), ("position", "count")])
     documents = documents.sort_by("doc_id").rename_columns(["run_id", "doc_id", "last", "n_scored"])
     documents = documents.append_column("source_id", documents["doc_id"].cast(pa.string()))
     documents = documents.append_column("n_tokens", pc.add(documents["last"], 1))
-    tables = {"rank_counts": counts.cast(schema.RANK_COUNTS), "documents": schema.with_all(documents, schema.DOCUMENTS)}
-    return {"tokens": tokens} | tables
+    documents = schema.with_all(documents, schema.DOCUMENTS)
+    return {"tokens": tokens, "rank_counts": rank_counts(tokens), "documents": documents}

@@ -85,10 +85,8 @@ def observations_of(store: Store, source: str, file: str | None = None) -> tuple
     for path, name in files_of(store, source).items():
         if re.fullmatch(OWN_STEM, path.stem):  # no copies
             tables[name == file].append(_read(path, partial(read_own, "imports"))[1])
-    columns = with_varied(
-        _NOTHING.schema, (name for of in tables.values() for each in of for name in each.column_names)
-    )
-    own, others = (pa.concat_tables([with_all(each, columns) for each in tables[is_of]]) for is_of in (True, False))
+    # earlier versions had fewer columns, and S in whole numbers
+    own, others = (pa.concat_tables(tables[is_of], promote_options="permissive") for is_of in (True, False))
     return own, others
 
 
