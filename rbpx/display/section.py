@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rbpx.display.vocabulary import decimals, listed, number
 from rbpx.status import Status
@@ -12,27 +12,12 @@ from rbpx.status import Status
 if TYPE_CHECKING:
     from rbpx.display.chart.figure import Figure, Undrawn
     from rbpx.display.table import Table
+    from rbpx.laws.intervals.estimate import Estimate
 
 RANKS: Final = (1, 10, 100)  # upper rank of each colour
 GRADES: Final = ("rank 1", "to 10", "to 100", "beyond")
 MARKED: Final = "Ranks: ‹to 100›, «beyond»; unmarked to 10. … was not scored."
 _MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
-
-
-class Bounded(Protocol):
-    """A number with its 95 % interval; None if unknown."""
-
-    @property
-    def value(self) -> float | None:
-        """The number."""
-
-    @property
-    def lo(self) -> float | None:
-        """The lower end."""
-
-    @property
-    def hi(self) -> float | None:
-        """The upper end."""
 
 
 class Piece(NamedTuple):
@@ -102,12 +87,12 @@ Fact = tuple[str, str, str]
 _IN_THREE: Final = decimals(3)
 
 
-def fact_of(label: str, of: Bounded, status: str | None) -> Fact:
+def fact_of(label: str, of: Estimate, status: str | None) -> Fact:
     """Returns a number with its interval and status as a fact."""
     return label, _IN_THREE(of.value), ends_of(of) + doubt_of(status)
 
 
-def ends_of(of: Bounded, how: Callable[[float | None], str] = _IN_THREE) -> str:
+def ends_of(of: Estimate, how: Callable[[float | None], str] = _IN_THREE) -> str:
     """Renders the interval of a number, beside it."""
     return "no interval" if of.lo is None and of.hi is None else f"95 %: {how(of.lo)} to {how(of.hi)}"
 
@@ -146,6 +131,6 @@ def between(value: float | None, lo: float | None, hi: float | None, digits: int
     return f"{number(value, digits)} (95 %: {number(lo, digits)} to {number(hi, digits)})"
 
 
-def interval_of(estimate: Bounded, digits: int = 3) -> str:
+def interval_of(estimate: Estimate, digits: int = 3) -> str:
     """Renders a number that has its interval."""
     return between(estimate.value, estimate.lo, estimate.hi, digits)

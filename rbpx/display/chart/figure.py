@@ -60,7 +60,6 @@ class Mark:
         along: the axis that a band or bar lies along; empty for that of the values.
         look: further properties in Vega-Lite.
         plain: whether it has no colour of a series.
-        name: of a rule at some y, or of plain points.
     """
 
     kind: Literal["points", "line", "band", "bars", "text", "rule"]
@@ -71,7 +70,6 @@ class Mark:
     along: Literal["", "x", "y"] = ""
     look: Mapping[str, Any] = field(default_factory=dict)
     plain: bool = False
-    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,9 +122,9 @@ def bars(lo: str = "lo", hi: str = "hi", **more: Any) -> Mark:
     return Mark("bars", lo=lo, hi=hi, **more)
 
 
-def rule(name: str = "", **at: float) -> Mark:
+def rule(**at: float) -> Mark:
     """Returns a dashed rule across the chart at a value of one axis, by its key."""
-    return Mark("rule", [at], plain=True, name=name)
+    return Mark("rule", [at], plain=True)
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:

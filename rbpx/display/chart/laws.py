@@ -1,39 +1,17 @@
-"""Figures of laws, of their residuals, and of single numbers with intervals."""
+"""Figures of laws, and of single numbers with intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, bars, curve, drawn, rule, scale_of
-from rbpx.display.section import Bounded
-from rbpx.display.table import PLACE, SIZE, Column, interval, table_of
+from rbpx.display.chart.figure import Chart, Figure, Mark, Origin, Scale, Undrawn, bars, curve, drawn
+from rbpx.display.table import SIZE, Column, interval, table_of
 from rbpx.display.vocabulary import short, whole
-from rbpx.laws.names import Axis, SizeBy
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.power.law import PowerLaw
 
 _MOST_ON_A_LINE: Final = 2  # places of a curve that is straight on logarithmic axes and has no band
-
-
-class Placed(Protocol):
-    """A run with its place on an axis."""
-
-    @property
-    def x(self) -> float | None:
-        """Where on the axis of its laws it lies."""
-
-    @property
-    def non_embedding_params(self) -> float:
-        """S."""
-
-
-_Left = tuple[str, str, Placed, float]
-_Y = Scale("residual_ln", "ln y − ln law", zero=True)
-_CAPTION = (
-    "Residuals of ln y about each law, sizes joined in order. Scatter between models lies on both sides of 0 at every "
-    "size; residuals that bend, or keep their sign over neighbouring sizes, show a misfit of the form, which more "
-    "models do not average out."
-)
 
 
 def law_figure(
@@ -48,7 +26,7 @@ def law_figure(
     legend: str = "",
     sizes: Mapping[float, str] | None = None,
     band: bool = True,
-    within: Sequence[Sequence[Bounded]] = (),
+    within: Sequence[Sequence[Estimate]] = (),
 ) -> Figure | Undrawn:
     """The points and lines of some laws, named in the legend.
 
@@ -83,7 +61,7 @@ def law_figure(
 def series_figure(
     name: str,
     title: str,
-    numbers: Sequence[tuple[str, float, Bounded]],
+    numbers: Sequence[tuple[str, float, Estimate]],
     x: Scale,
     y: Scale,
     words: tuple[str, str],
@@ -102,30 +80,3 @@ def series_figure(
     ]
     marks = (*under, Mark("bars", lo=f"{y.key}_lo", hi=f"{y.key}_hi"), Mark("points"))
     return drawn(values.of(title, rows), Chart(x, y, marks, "series"), *words, origin)
-
-
-def residual_figure(
-    name: str,
-    title: str,
-    rows: Sequence[_Left],
-    legend: str,
-    says: str,
-    origin: Origin,
-    axis: Axis = Axis.S,
-    by: SizeBy = SizeBy.total,
-) -> Figure:
-    """The residuals of laws along their axis; a row is a series, size, run, and ln y minus law."""
-    table = table_of(name, (legend, "series"), SIZE, *PLACE, (_Y.title, _Y.key, ".5f"))
-    values = [
-        {
-            "series": series,
-            "size": size,
-            "non_embedding_params": at.non_embedding_params,
-            axis.value: at.x,
-            _Y.key: left,
-        }
-        for series, size, at, left in rows
-    ]
-    marks = (rule(residual_ln=0.0), Mark("line", look={"strokeWidth": 1}), Mark("points"))
-    chart = Chart(scale_of(axis, by=by), _Y, marks, "series", legend, height=240)
-    return drawn(table.of(title, values, axis=axis), chart, says, _CAPTION, origin)

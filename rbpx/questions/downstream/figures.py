@@ -11,7 +11,7 @@ from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.names import Axis
 from rbpx.questions.downstream.steps import TaskSteps
-from rbpx.questions.downstream.trainings import ends, means
+from rbpx.questions.downstream.trainings import means
 from rbpx.runs.origin import spelled
 
 _STEPS = 40  # points of a sigmoid
@@ -31,7 +31,7 @@ def _of_task(task: TaskSteps, best: Sequence[tuple[str, int | None]]) -> Iterato
         why = "No feature has both steps: they need 4 models or more, and one to predict."
         yield Undrawn(f"forecast-{name}", forecast, why)
         return
-    of_T = ends(task.parts.fitted, 1)
+    of_T = [training.at[-1:] for training in task.parts.fitted]
     S_T, x_T, y_T = (
         [each.S for each in task.parts.fitted],
         *(means(of_T, of) for of in (steps.values.y_N, values.success_R)),
@@ -48,7 +48,7 @@ def _of_task(task: TaskSteps, best: Sequence[tuple[str, int | None]]) -> Iterato
     curve = [{"series": "fitted, sigmoid", "feature": x, "success": steps.sigmoid(x)}
              for x in np.linspace(min(reach, default=0.0), max(reach, default=0.0), _STEPS).tolist()]  # fmt: skip
     said = "; ".join(f"predicted {y.value:.3f} at S = {row['S']:.3g}" for row, y in new)
-    chance, y = rule("chance", success=values.chance or 0.0), Scale("success", "success", least=0.0)
+    chance, y = rule(success=values.chance or 0.0), Scale("success", "success", least=0.0)
     origin, feature = Origin(spelled("runs_of_text", dataset=name), tuple(values.group.run_ids)), law_title(*steps.name)
     words = (f"{said}.", f"Two steps by {feature}. Bars: 95 %, for one new model. Dashes: chance.")
     yield series_figure(f"forecast-{name}", forecast, in_S, scale_of(Axis.S, "S"), y, words, origin, [chance])

@@ -96,11 +96,6 @@ def is_mixed(training: TaskTraining, runs: Sequence[Run], last: int) -> bool:
     return len(known) > 1 and max(known) > _FAR_APART * min(known)
 
 
-def ends(trainings: Sequence[TaskTraining], last: int) -> list[tuple[int, ...]]:
-    """Indices of the last checkpoints of each training."""
-    return [training.at[-last:] for training in trainings]
-
-
 def means(of_N: Sequence[tuple[int, ...]], value: Floats) -> Floats:
     """Means over sets of runs, [N] or [B, N]; NaN where a value is not finite."""
     finite, mean = np.where(np.isfinite(value), value, np.nan), np.empty((*value.shape[:-1], len(of_N)))

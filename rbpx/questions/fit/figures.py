@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 
 from rbpx.display.chart.colours import MOST_SERIES
-from rbpx.display.chart.figure import Figure, Scale, Undrawn, scale_of, spread
-from rbpx.display.chart.laws import law_figure, residual_figure
+from rbpx.display.chart.figure import Chart, Figure, Scale, Undrawn, drawn, line, points, rule, scale_of, spread
+from rbpx.display.chart.laws import law_figure
 from rbpx.display.section import interval_of
+from rbpx.display.table import PLACE, SIZE, table_of
 from rbpx.display.vocabulary import AXES, law_title, rough
 from rbpx.laws.intervals.estimate import Estimate, Recipe, estimate
 from rbpx.laws.names import Method
@@ -21,6 +22,12 @@ from rbpx.runs.origin import from_shares
 from rbpx.runs.run import grouped
 
 _BOUNDED: Final = ("rbp", "cross_entropy")  # bootstrap replicates of other quantities are biased
+_RESIDUAL: Final = Scale("residual_ln", "ln y − ln law", zero=True)
+_OF_RESIDUALS: Final = (
+    "Residuals of ln y about each law, sizes joined in order. Scatter between models lies on both sides of 0 at every "
+    "size; residuals that bend, or keep their sign over neighbouring sizes, show a misfit of the form, which more "
+    "models do not average out."
+)
 _KINDS: Final = {  # of figures, with the quantity of their axis
     "laws": ("Scaling laws", "y, nats per token"),
     "others": ("Other quantities", "y, nats"),
@@ -100,7 +107,7 @@ def _residuals(result: GroupLaws, name: str, laws: Sequence[Law]) -> Figure | Un
         return Undrawn(name, title, "No law has numbers.")
     names = ["CE" if law.k is None else f"k = {law.k}" for law in chosen]
     rows = [
-        (of, run.label, run, left)
+        run.names() | {"series": of, "size": run.label, group.axis.value: run.x, _RESIDUAL.key: left}
         for of, law in zip(names, chosen, strict=True)
         for run, left in zip(law.runs, law.fit.residuals_ln, strict=True)
     ]
@@ -108,4 +115,14 @@ def _residuals(result: GroupLaws, name: str, laws: Sequence[Law]) -> Figure | Un
     said = "; ".join(f"{of}, off by {by}" for of, by in zip(names, off, strict=True))
     says = f"Residuals for {group.title} against {AXES[group.axis].one}: {said}."
     origin = from_shares(group, [law.k for law in chosen if law.k] or [1])
-    return residual_figure(name, title, rows, "law", says, origin, group.axis, group.first.size_by)
+    marks = (rule(residual_ln=0.0), line(look={"strokeWidth": 1}), points())
+    x = scale_of(group.axis, by=group.first.size_by)
+    return drawn(
+        table_of(name, ("law", "series"), SIZE, *PLACE, (_RESIDUAL.title, _RESIDUAL.key, ".5f")).of(
+            title, rows, axis=group.axis
+        ),
+        Chart(x, _RESIDUAL, marks, "series", "law", height=240),
+        says,
+        _OF_RESIDUALS,
+        origin,
+    )

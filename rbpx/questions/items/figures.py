@@ -40,5 +40,5 @@ def _figure(group: Group, rows: Sequence[Record]) -> Figure:
         Scale("share", "share of items", least=0.0),
         words,
         Origin(spelled("item_scores", run_id=group.runs[-1].run_id, ties=group.ties.value), tuple(group.run_ids)),
-        [*([] if chance is None else [rule("chance", share=chance)]), line(look={"opacity": 0.5})],
+        [*([] if chance is None else [rule(share=chance)]), line(look={"opacity": 0.5})],
     )

@@ -52,7 +52,7 @@ def _contours(law: SurfaceLaw, origin: Origin) -> Figure:
     rows = [{"size": run.size, "S": S, "D": D, "y": y} for run, S, D, y in zip(trained.members, S, D, y, strict=True)]
     own = [[*of] for _, of in groupby(lines, lambda row: row["level"])]
     marks = [line(lines, look=_SOLID), Mark("text", [of[len(of) // 2] for of in own], plain=True, look=_ABOVE)]
-    shown, levels = [points(plain=True, name="runs", look=_DOT)], tuple(str(of[0]["level"]) for of in own)
+    shown, levels = [points(plain=True, look=_DOT)], tuple(str(of[0]["level"]) for of in own)
     name, x = f"contours-{trained.law}{trained.k or ''}", scale_of(Axis.S, "S", trained.members[0].size_by)
     columns = (SIZE, ("S", "S", short), ("D", "D", short), (trained.title, "y", short))
     legend = f"{trained.title}{UNITS.get(trained.law, '')}"
