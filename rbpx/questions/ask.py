@@ -110,15 +110,13 @@ def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -
 def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bool]) -> tuple[list[Call], str]:
     """Returns the calls, and the message where no group has enough sizes."""
     across, calls, tokens_known, asked = analysis(name).across, list[Call](), False, _asked(name, grids)
-    for alike in _alike(asked) if across else [[each] for each in asked]:
-        request = alike[0][0]
-        store = open_filled(request.store, request.source)
-        with connected(request) as connection:
-            groups = _groups(connection, name, alike)
-            tokens_known = tokens_known or any(group.is_measured for group in groups)
-            groups = [group for group in groups if _suits(analysis(name), group) and is_asked(name, group)]
+    together = grouped(asked, lambda each: repr(_question(each[0]))).values()
+    for alike in together if across else [[each] for each in asked]:
+        request, groups = alike[0][0], _selected(name, alike)
+        tokens_known = tokens_known or any(group.is_measured for group in groups)
+        groups = [group for group in groups if _suits(analysis(name), group) and is_asked(name, group)]
         if n_workers() > 1:  # perhaps on a machine where relative paths differ
-            request = request.but(store=str(store.root.resolve()))
+            request = request.but(store=str(Store(request.store).root.resolve()))
         calls += [(name, of, request) for of in ([groups] if across else [[group] for group in groups])]
     return calls, no_groups(name, asked[0][0], tokens_known)
 
@@ -176,27 +174,26 @@ def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
     Raises:
         RbpxError: as in `answer`.
     """
-    groups = []
-    for grid in _asked(name, grids):
-        open_filled(grid[0].store, grid[0].source)
-        with connected(grid[0]) as connection:
-            groups += [group for group in _groups(connection, name, [grid]) if _suits(analysis(name), group)]
-    return groups
+    every = (group for grid in _asked(name, grids) for group in _selected(name, [grid]))
+    return [group for group in every if _suits(analysis(name), group)]
 
 
-def _groups(connection: duckdb.DuckDBPyConnection, name: str, alike: Sequence[_Own]) -> list[Group]:
-    groups: list[Group] = []
-    for request, cell_keys in alike:
-        try:
-            selected = question(name).select(connection, request, cell_keys)
-        except RbpxError:
-            if analysis(name).tokens and not connection.sql("FROM runs LIMIT 1").fetchall():
-                raise RbpxError(no_groups(name, request, False)) from None
-            raise
-        if not selected:
-            raise RbpxError(no_runs(connection, request))
-        of_before = {group.key for group in groups}
-        groups += [group for group in selected if group.key not in of_before]
+def _selected(name: str, alike: Sequence[_Own]) -> list[Group]:
+    """Selects the groups of runs of grids of one store; of two alike the first."""
+    groups = list[Group]()
+    open_filled(alike[0][0].store, alike[0][0].source)
+    with connected(alike[0][0]) as connection:
+        for request, cell_keys in alike:
+            try:
+                selected = question(name).select(connection, request, cell_keys)
+            except RbpxError:
+                if analysis(name).tokens and not connection.sql("FROM runs LIMIT 1").fetchall():
+                    raise RbpxError(no_groups(name, request, False)) from None
+                raise
+            if not selected:
+                raise RbpxError(no_runs(connection, request))
+            known = {group.key for group in groups}
+            groups += [group for group in selected if group.key not in known]
     return groups
 
 
@@ -219,17 +216,6 @@ def _analyse(name: str, of: Sequence[Group], request: QuestionKeys) -> Sequence[
     except Exception as raised:  # of a worker nothing else says where it was
         raised.add_note(f"{name}: {'; '.join(group.title for group in of)}")
         raise
-
-
-def _alike(grids: Sequence[_Own]) -> list[list[_Own]]:
-    together: list[list[_Own]] = []
-    for grid in grids:
-        same = next((others for others in together if _question(others[0][0]) == _question(grid[0])), None)
-        if same is None:
-            together.append([grid])
-        else:
-            same.append(grid)
-    return together
 
 
 def _question(request: QuestionKeys) -> dict[str, Any]:

@@ -90,45 +90,43 @@ def _title(name: str, result: Result) -> str:
 
 def section(name: str, results: Sequence[Result]) -> Section:
     """Returns the section of a page about one result, or about those of a family."""
-    described, parts = (
-        analysis(name),
-        [(_title(name, each), _section(name, each, len(results) > 1)) for each in results],
-    )
-    if len(parts) == 1:
-        ((of, part),) = parts
-        is_named = described.trainings and not described.across
-        return replace(part, title=f"{described.title}: {of}") if is_named else part
+    titles, several = [_title(name, each) for each in results], len(results) > 1
+    parts = [_section(name, each, of, several) for each, of in zip(results, titles, strict=True)]
+    if not several:
+        return parts[0]
+    named = list(enumerate(zip(titles, parts, strict=True)))
     return Section(
         name,
-        f"{described.title}, {results[0].groups[0].first.family}",
+        f"{analysis(name).title}, {results[0].groups[0].first.family}",
         tuple(
             sentence if at else f"{of}: {sentence}"  # the first sentence names the group
-            for of, part in parts
+            for _, (of, part) in named
             for at, sentence in enumerate(part.sentences)
         ),
-        tuple(_numbered(figure, at, of) for at, (of, part) in enumerate(parts) for figure in part.figures),
-        tuple(_numbered(table, at, of) for at, (of, part) in enumerate(parts) for table in part.sheets),
-        tuple(each for _, part in parts for each in part.doubts),
-        tuple(passage for _, part in parts for passage in part.passages),
+        tuple(_numbered(figure, at, of) for at, (of, part) in named for figure in part.figures),
+        tuple(_numbered(table, at, of) for at, (of, part) in named for table in part.sheets),
+        tuple(each for part in parts for each in part.doubts),
+        tuple(passage for part in parts for passage in part.passages),
     )
 
 
-def _section(name: str, result: Result, names_group: bool) -> Section:
-    tables = [table for table in result.tables if table.rows]
+def _section(name: str, result: Result, of: str, names_group: bool) -> Section:
+    described, tables = analysis(name), [table for table in result.tables if table.rows]
     names = [table.name for table in tables]  # tables of several groups share a name
     tables = [_numbered(each, at, each.about) if names.count(each.name) > 1 else each for at, each in enumerate(tables)]
     of_schedules = [line for group in result.groups for line in group.of_schedules]
-    ending, doubts = f" of {_title(name, result)}" if names_group else "", dict[Status, list[str]]()
+    ending, doubts = f" of {of}" if names_group else "", dict[Status, list[str]]()
     for table in tables:
-        for status, of in table.doubts().items():
-            doubts.setdefault(status, []).extend(f"{each}{ending}" for each in of)
+        for status, rows in table.doubts().items():
+            doubts.setdefault(status, []).extend(f"{each}{ending}" for each in rows)
+    group = f", {of}" if described.across else f": {of}" if described.trainings else ""
     return Section(
         name,
-        ", ".join(filter(None, [analysis(name).title, _title(name, result) if analysis(name).across else ""])),
+        described.title + group,
         (*result.sentences, *result.notes, *of_schedules),
         tuple(result.figures()),
         tuple(table.without_empty() for table in tables),
-        tuple(doubt(status, list(dict.fromkeys(of))) for status, of in doubts.items()),
+        tuple(doubt(status, list(dict.fromkeys(rows))) for status, rows in doubts.items()),
         tuple(text.beginning(_LONGEST) for text in result.passages),
     )
 
