@@ -231,7 +231,6 @@ def _too_large(path: Path, file_mib: int) -> RbpxError:
 def _opened(
     content: bytes, kind: str, path: Path, file_mib: int, sheet: str | None
 ) -> tuple[Sequence[str] | None, _Records]:
-    """The columns of a file, None where its rows name them, and its records."""
     if sheet is not None and kind != ".xlsx":
         raise RbpxError(f"sheet={sheet} is of a workbook of Excel (.xlsx), and {path} has no sheets; leave it out")
     if kind == ".parquet":
@@ -245,7 +244,6 @@ def _opened(
 
 
 def _decoded(content: bytes, path: Path) -> str:
-    """The text of a file in UTF-8, or in UTF-16 with a byte order mark."""
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     try:
         text = content.decode("utf-16" if content.startswith(marks) else "utf-8-sig")

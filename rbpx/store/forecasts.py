@@ -17,8 +17,8 @@ _KIND = "forecasts"
 def register(store: Store, name: str, facts: Record, predictions: Sequence[Record]) -> str:
     """Write predictions under a name that no forecast of the store has; returns their id.
 
-    The record has its time and the hashes of the runs it was fitted to, which `store verify` compares. `facts` are what
-    all predictions share: names of the group and the versions.
+    The record has its time and the hashes of its runs, which `store verify` compares; `facts` are what all predictions
+    share.
 
     Raises:
         RbpxError: the store has a forecast of that name, or cannot be written.

@@ -1,8 +1,7 @@
 """Shows log messages with results: each once, and only the first few about the damage of one store.
 
-Modules call `logging.getLogger(__name__).warning(...)`, and `warn_damage` for what a store leaves out. Messages appear
-only through a handler: the command line shows them on stderr (`rbpx.cli.messages`), a notebook with its answer
-(`collected_messages`).
+Modules call `logging.getLogger(__name__).warning(...)`, and `warn_damage` for what a store leaves out. A handler shows
+them: on stderr (`rbpx.cli.messages`), or with the answer of a notebook (`collected_messages`).
 """
 
 import logging

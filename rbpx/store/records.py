@@ -149,7 +149,6 @@ def record_fault(kind: str, name: str, record: Record) -> str | None:
 
 
 def _values_of(column: pa.Field) -> tuple[tuple[type, ...], float, float]:
-    """The types of a fact in JSON, and its range."""
     least = 1 if column.name in schema.FROM_1 else 0
     if pa.types.is_integer(column.type):
         return (int,), least, 2 ** (column.type.bit_width - 1) - 1

@@ -314,8 +314,7 @@ def list_of(paths: Iterable[str]) -> str:
 def write_views(store: "Store") -> None:
     """Write `rbpx.duckdb`, views over the files of the store, where it is absent or belongs to another path.
 
-    It is skipped where the store is read-only, the disk is full, or DuckDB cannot open the path. rbpx itself never
-    reads the views.
+    It is skipped where it cannot be written or opened; rbpx itself never reads the views.
     """
     path = store.root / INDEX
     if not store.root.is_dir():
@@ -358,7 +357,6 @@ def _views(store: "Store", columns: Mapping[str, pa.Schema]) -> list[str]:
 
 
 def _place(name: str, stem: str) -> str:
-    """Where the files of a relation lie in a store."""
     if name in BY_FILE:
         return f"runs/{stem}/{name}.parquet"
     return f"{'imports' if name == 'imported' else name}/{stem}.parquet"

@@ -92,7 +92,7 @@ class Bucket:
         self.paths.add(path)
 
     def _ask(self, do: Callable[[], T]) -> T:
-        """Call the storage, with its errors as errors of rbpx."""
+        """Call the storage, with its errors as those of rbpx."""
         from obstore.exceptions import AlreadyExistsError, BaseError
 
         try:

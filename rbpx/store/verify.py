@@ -189,7 +189,6 @@ def run_fault(run_id: str, folder: Path) -> str | None:
 
 
 def _tables_fault(run_id: str, folder: Path, facts: Record) -> str | None:
-    """The first fault in the columns, values and counts of a run's tables."""
     with _database().cursor() as connection:
         for table, columns in BY_FILE.items():
             path = folder / f"{table}.parquet"

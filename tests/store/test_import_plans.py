@@ -1,5 +1,6 @@
 """Plans of runs: rows that have a rate and no loss, or a schedule that is named by keys, columns or facts of a run."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ def test_rows_that_have_a_rate_and_no_loss_are_the_plan_of_a_run(tmp_path: Path,
     assert f"took 2 rates of {file} without a value as plans of runs" in said
     assert said.startswith(f"imported 3 observations of 1 model on 1 dataset from {file}")
     assert "next: python -m rbpx trajectory source=me" in said
+    (brought,) = json.loads(here("status", "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
+    assert brought["n_observations"] == 3
     assert "empty or NaN" not in said
     expected = [(100 * n, 100 * n * 10**6, 1e-3 / n, 4 - n / 10 if n < 4 else None) for n in range(1, 6)]
     assert rows(store, "training_step, training_tokens, lr, cross_entropy_nats") == expected

@@ -192,7 +192,6 @@ def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, f
 
 
 def _problem(named: Mapping[str, str], columns: Sequence[str], free: Mapping[str, str], file: str) -> str | None:
-    """What is wrong with the columns of one text."""
     for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
         column = named.get(quantity, "")
         if rank_of(RULES["perplexity"], column) is not None:

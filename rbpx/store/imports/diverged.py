@@ -49,7 +49,6 @@ def told_diverged(read: pa.Table, table: Rows, columns: Columns, config: ImportC
 
 
 def _identifier(column: str) -> str:
-    """A column in SQL."""
     return column if re.fullmatch(r"[A-Za-z_]\w*", column) else '"' + column.replace('"', '""') + '"'
 
 

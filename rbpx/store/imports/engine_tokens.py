@@ -118,7 +118,6 @@ def _tokens(answer: dict[str, Any], document: int, ties: Ties | None, vocab_size
 
 @cache
 def _field(name: str) -> str:
-    """The field that a column means."""
     return _SHORT.get(plain(name), plain(name))
 
 
@@ -146,7 +145,6 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, vocab_size: int) ->
 
 @cache
 def _numbers(vocab_size: int) -> dict[str, Number]:
-    """The numbers of a token."""
 
     def whole(least: int, most: int, doubt: str = "; is that the model's vocabulary?") -> Number:
         meaning = f"is not a whole number from {least} to {most:,}{doubt}"
@@ -161,7 +159,6 @@ def _numbers(vocab_size: int) -> dict[str, Number]:
 
 
 def _token(told: Mapping[str, Any], rule: Ties | None, vocab_size: int) -> EngineToken:
-    """Check a token and convert it."""
     values = dict[str, Any]()
     for name, number in _numbers(vocab_size).items():
         cell = told.get(name)
@@ -229,8 +226,8 @@ class EngineRun:
 def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun:
     """Check every token of a file, then write them as one run, with the record of its cell.
 
-    The run_id follows from the tokens with their values, and from names, engine and version in the request. The
-    text_hash is of the tokens, so that it never equals that of a text that rbpx read.
+    The run_id follows from the tokens with their values, and from names, engine and version. The text_hash is of the
+    tokens, so that it never equals that of a text that rbpx read.
 
     Raises:
         RbpxError: the request lacks a name, or the file or a token is invalid.

@@ -143,7 +143,6 @@ def _right_target(row: Row) -> tuple[float, int] | None:
 
 
 def _right_choice(row: Row, continuations: Sequence[str]) -> int | None:
-    """The index of the right choice, from its number or its text."""
     target = str(row.values.get("target"))
     if re.fullmatch(r"[0-9]{1,9}", target) and int(target) < len(continuations):
         return int(target)

@@ -16,7 +16,7 @@ from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest_of_rows
 from rbpx.store.imports.contradictions import not_stored
 from rbpx.store.imports.identity import LATER, run_ids
-from rbpx.store.imports.observations import ROW, SAID
+from rbpx.store.imports.observations import ROW, SAID, stated
 from rbpx.store.relations import OWN_STEM
 from rbpx.store.schema import OBSERVATIONS, with_all, with_varied
 from rbpx.store.store import Record, Store
@@ -126,7 +126,7 @@ def list_imports(store: Store) -> list[Record]:
     rows = []
     for _, origin, table in _each(store):
         contents = {name: table[name].unique().to_pylist() for name in ("family", "dataset", "size", "k", "n")}
-        rows.append(origin | {"n_observations": table.num_rows} | contents)
+        rows.append(origin | {"n_observations": int(stated(with_all(table, SAID)).sum())} | contents)
     return sorted(rows, key=lambda row: (row["source"], row["imported_at"]))
 
 

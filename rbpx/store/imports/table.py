@@ -195,7 +195,6 @@ def _not_read(table: Rows, columns: Columns, config: ImportConfig) -> str:
 
 
 def _told_gone(gone: pa.Table, n_before: int, file: str, config: ImportConfig) -> Iterator[str]:
-    """What happens to the observations that an earlier file of that name gave."""
     if config.replace and n_before:
         yield f"in place of the {number_of(n_before, 'observation')} that an earlier {file} gave"
     if gone.num_rows:
@@ -237,7 +236,6 @@ def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
 
 
 def _columns(table: Rows, chosen: dict[str, str], config: ImportConfig) -> Columns:
-    """Map the columns of a file, and refuse faulty or missing ones."""
     path, runs = table.path, {name: run.columns for name, run in config.wide_runs.items()}
     apart = "runs" if runs else "texts" if config.texts else ""
     columns, lines = match_columns(table.columns, chosen, str(path), apart, runs or config.texts or {})
