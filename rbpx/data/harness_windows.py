@@ -39,7 +39,8 @@ def cut_as_harness(
             or EOS, and a text or a target without a context needs one.
     """
     encoder = _Encoder(tokenizer, bos)
-    borders = [_border(document) for document in documents]
+    # Where each target begins, with white space before it; 0 for a text.
+    borders = [0 if d.part is None else len(d.text[: d.part.n_context].rstrip()) for d in documents]
     contexts = dict.fromkeys(d.text[:at] for d, at in zip(documents, borders, strict=True) if at)
     encoded_contexts = dict(zip(contexts, encoder.encode(list(contexts)), strict=True))
     # A target without a context is encoded without special tokens; the prefix replaces them.
@@ -78,11 +79,6 @@ def cut_as_harness(
 def _which(document: Document) -> str:
     choice = None if document.part is None else document.part.choice
     return f"item {document.source_id}" + ("" if choice is None else f", choice {choice},")
-
-
-def _border(document: Document) -> int:
-    """Where an item's target begins, with white space before it; 0 for a text."""
-    return 0 if document.part is None else len(document.text[: document.part.n_context].rstrip())
 
 
 def _of_item(

@@ -248,7 +248,8 @@ def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = 
             raise MeasureError(f"{server.name} is version {has}, not {wanted}; start one of that version, or {remedy}")
     described, models = describe_model(cell.model, cell.revision, store.hashes, cell.pickled), server.models()
     for model in models:
-        is_own = cell.model in (model.name, model.root) or _is_folder(model.root, described)
+        is_here = described.commit is None and Path(model.root).resolve() == described.folder  # on this machine too
+        is_own = cell.model in (model.name, model.root) or is_here
         if (model.name == engine.model) if engine.model is not None else is_own:
             return ServedCell(server, has, model, resolve_described(cell, described))
     raise MeasureError(
@@ -256,10 +257,6 @@ def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = 
         f"{engine.model or cell.model}; measure that size alone with size=, or name the model as the server does with "
         "engine.model="
     )
-
-
-def _is_folder(root: str, described: DescribedModel) -> bool:
-    return described.commit is None and Path(root).resolve() == described.folder
 
 
 def measure_by_engine(

@@ -199,12 +199,6 @@ def without_padding(head: Head, n_token_ids: int) -> Head:
     return replace(head, vocab_size=vocab_size, part=None if head.part is None else head.part.below(vocab_size))
 
 
-def _probe_ids(model: Any) -> Tensor:
-    n_tokens: int = model.get_input_embeddings().weight.shape[0]
-    probe: Tensor = torch.arange(_PROBE_TOKENS, device=input_device(model)) * 7919 % n_tokens
-    return probe[None]
-
-
 def _emitted(model: Any, head: nn.Module, ids_BT: Tensor, largest: float | None) -> tuple[Tensor, Tensor]:
     """Substituted float32 head logits, and the model's output for them; both [B, T, V].
 
@@ -235,7 +229,8 @@ def _after_head(model: Any, head: nn.Module) -> tuple[str, Map | None, int]:
     A candidate must explain logits scaled to `_PROBE_LOGIT`, where a soft cap has an effect, and the head's own, where
     a small term shows that rounding of large ones would hide.
     """
-    ids_BT = _probe_ids(model)
+    n_rows: int = model.get_input_embeddings().weight.shape[0]
+    ids_BT = (torch.arange(_PROBE_TOKENS, device=input_device(model)) * 7919 % n_rows)[None]
     plain, emitted = zip(*(_emitted(model, head, ids_BT, largest) for largest in (_PROBE_LOGIT, None)), strict=True)
     width = int(emitted[0].shape[-1])
     if emitted[0].shape != plain[0].shape:

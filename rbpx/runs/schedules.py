@@ -6,7 +6,7 @@ appendix B), and so does one at a constant rate (Hägele et al. 2024, arXiv 2405
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from rbpx.errors import number_of
 from rbpx.laws.names import SchedulePhase
@@ -22,26 +22,18 @@ REACHED: Final = 0.99  # of a schedule's tokens; the last loss may be logged a l
 _FEWEST: Final = 3  # minimum number of points of a law
 
 
-class AlongSchedule(NamedTuple):
-    """The checkpoints that may be points of one law, in order, and the number left out by place in the schedule."""
+def points_of(runs: Sequence[Run]) -> tuple[list[Run], dict[SchedulePhase, int]]:
+    """The checkpoints for one law, in order, and the number left out by place in the schedule.
 
-    runs: list[Run]
-    n_left_out: dict[SchedulePhase, int]
-
-
-def points_of(runs: Sequence[Run]) -> AlongSchedule:
-    """The checkpoints for one law: ends of decays, or those at a constant rate where ends are few.
-
-    The two kinds never mix. Checkpoints of unknown schedule go with either.
+    They are ends of decays, or those at a constant rate where ends are few; the two never mix. Checkpoints of unknown
+    schedule go with either.
     """
     ends = {(run.non_embedding_params, tokens_of(run)) for run in runs if run.place is SchedulePhase.end}
     n_constant = sum(run.place is SchedulePhase.constant for run in runs)
     takes_ends = len(ends) >= min(_FEWEST, n_constant)
     left_out = (SchedulePhase.middle, SchedulePhase.constant if takes_ends else SchedulePhase.end)
     counts = {place: sum(run.place is place for run in runs) for place in left_out}
-    return AlongSchedule(
-        [run for run in runs if run.place not in left_out], {place: n for place, n in counts.items() if n}
-    )
+    return [run for run in runs if run.place not in left_out], {place: n for place, n in counts.items() if n}
 
 
 _TAKEN: Final = {

@@ -22,16 +22,6 @@ Ints = NDArray[np.int64]
 _BITS: Final = (41, 21)  # of a key: the bits for position and token id, and for token id
 
 
-def document_of(key_M: Ints) -> Ints:
-    """The document of each key."""
-    return key_M >> _BITS[0]
-
-
-def token_id_of(key_M: Ints) -> Ints:
-    """The token id of each key."""
-    return key_M & (1 << _BITS[1]) - 1
-
-
 class Tokens(NamedTuple):
     """The tokens of a text that every run scored.
 
@@ -55,12 +45,12 @@ class Tokens(NamedTuple):
     @property
     def doc_M(self) -> Ints:
         """The document of each token, ascending."""
-        return document_of(self.key_M)
+        return self.key_M >> _BITS[0]
 
     @property
     def token_id_M(self) -> Ints:
         """The token ids."""
-        return token_id_of(self.key_M)
+        return self.key_M & (1 << _BITS[1]) - 1
 
     def means(self, values_MX: NDArray[np.floating | np.bool_]) -> tuple[Floats, Floats]:
         """Means over the tokens, [X], and of each replicate, [B, X]."""

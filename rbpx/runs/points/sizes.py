@@ -41,6 +41,7 @@ Curves = dict[str, Floats]
 _BLOCK_BYTES = 8 * 2**20
 _TERMS = ("error_entropy", "self_alignment", "confidence")
 _PARTS = {"lognormal": LOGNORMAL, "terms": _TERMS}
+_OF_ALL_RANKS = {*LOGNORMAL, *_TERMS}  # whatever the k
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ def _whole(
     parts = {}
     if "lognormal" in names:
         paper = fit_paper(rank_R, tokens_R)
-        beta_1, gamma_1 = (np.array([_parameter(paper, name)]) for name in ("beta", "gamma"))
+        beta_1, gamma_1 = (np.array([paper.params[name]], np.float64) for name in ("beta", "gamma"))  # None is NaN
         theta_B = _replicate_theta(paper, rank_R, csr_array((tokens, (doc, column)), shape), weights_BD)
         parts["lognormal"] = Evidence(
             dict(zip(LOGNORMAL, derived_curve(beta_1, gamma_1, vocab_size, [1])[0], strict=True)),
@@ -166,11 +167,6 @@ def _values(more: dict[str, Quantity], counts: Counts) -> Curves:
             )
         filled[law][says_B] = value_B
     return filled
-
-
-def _parameter(fit: RankFit, name: str) -> float:
-    value = fit.params[name]
-    return np.nan if value is None else float(value)
 
 
 def _replicate_theta(paper: RankFit, rank_R: Floats, tokens_DR: csr_array, weights_BD: Floats) -> tuple[Floats, Floats]:
@@ -248,7 +244,11 @@ def weigh_group(
         return []
     weights_BD = group.weights(request)
     kept, several = _KEPT.get({}), _KEPT.get(None) is not None  # outside of `evidence_kept` a temporary one
-    whole = several or not set(k_grid) <= set(EDGES) or any(_needs_ranks(law) for law in laws)
+    whole = (
+        several
+        or not set(k_grid) <= set(EDGES)
+        or any(law in _OF_ALL_RANKS or quantity(law) is not None for law in laws)
+    )
     pending = []
     with side_by_side() as pool:
         for run in group.runs:
@@ -257,10 +257,6 @@ def weigh_group(
             of_run = kept.setdefault(key, {})
             pending.append(pool.submit(weigh, counts, weights_BD, k_grid, run.vocab_size or 0, laws, of_run))
         return [each.result() for each in pending]
-
-
-def _needs_ranks(law: str) -> bool:
-    return any(law in of for of in _PARTS.values()) or quantity(law) is not None
 
 
 _KEPT: ContextVar[dict[tuple[Any, ...], dict[str, Evidence]]] = ContextVar("kept parts of evidence")

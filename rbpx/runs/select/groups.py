@@ -309,8 +309,8 @@ def _size(run: Run) -> tuple[float, str, int]:
 
 
 def _each_once(runs: Iterable[Run]) -> list[Run]:
-    once: dict[Any, Run] = {}
-    for run in sorted(runs, key=_released_first):
+    once: dict[Any, Run] = {}  # the released model, else the one trained furthest
+    for run in sorted(runs, key=lambda run: (run.revision not in (None, "main"), -(tokens_of(run) or 0.0))):
         once.setdefault(_of_weights(run), run)
     return list(once.values())
 
@@ -320,7 +320,3 @@ def _of_weights(run: Run) -> tuple[Any, ...]:
     if run.source == MEASURED:
         return run.run_ids
     return run.run_ids, *training_of(run), tokens_of(run), run.training_step, run.revision, run.x
-
-
-def _released_first(run: Run) -> tuple[bool, float]:
-    return run.revision not in (None, "main"), -(tokens_of(run) or 0.0)
