@@ -40,12 +40,6 @@ class Lengths:
         return n_tokens if self.one else bisect_left(self.borders, n_tokens)
 
 
-def rope_borders(model: Any) -> tuple[int, ...]:
-    """The numbers of tokens beyond which longrope changes the frequencies of the whole batch, in order."""
-    longs = [rope for rope in ropes(model) if rope_kind(rope) == "longrope"]
-    return tuple(sorted({int(rope["original_max_position_embeddings"]) for rope in longs}))
-
-
 def ropes(model: Any) -> Iterator[dict[str, Any]]:
     """The rotary parameters in a configuration, possibly one per kind of layer."""
     config = model.config.get_text_config(decoder=True)
@@ -78,7 +72,9 @@ def lengths_of(model: Any, context: int | None, is_shared: bool = False) -> Leng
         RbpxError: its ranks would not be found again: it reads one input twice with different states, its predictions
             depend on later tokens, or what it has read makes another model of it.
     """
-    borders, kind, settings = rope_borders(model), type(model).__name__, _settings(model)
+    longs = (rope for rope in ropes(model) if rope_kind(rope) == "longrope")  # beyond these all frequencies change
+    borders = tuple(sorted({int(rope["original_max_position_embeddings"]) for rope in longs}))
+    kind, settings = type(model).__name__, _settings(model)
     n_long = min(n for n in (_TRIAL, context, *borders) if n is not None)
     n_short = max(1, n_long // 4)
     ids = (

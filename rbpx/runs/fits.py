@@ -82,7 +82,8 @@ def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
     if points.doubt in (Status.not_known, Status.not_positive):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
-    signed = _is_signed(points.law)
+    own = quantity(points.law)
+    signed = points.law.startswith(_SIGNED) if own is None else own.signed
     tokens = [run.training_tokens if run.axis is Axis.S else None for run in points.runs]  # of laws in size alone
     replicates = _replicates(points, signed)
     fit, tests = fit_judged(
@@ -159,11 +160,6 @@ def _with_more(fit: PowerLaw, reasons: Sequence[Status]) -> PowerLaw:
     if not reasons:
         return fit
     return with_reasons(fit, [*(fit.reasons or ()), fit.status, *reasons])
-
-
-def _is_signed(law: str) -> bool:
-    own = quantity(law)
-    return law.startswith(_SIGNED) if own is None else own.signed
 
 
 def of_one_document(group: Group, fit: PowerLaw) -> PowerLaw:

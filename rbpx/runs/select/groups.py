@@ -4,7 +4,7 @@ Each takes a connection, a request and the cells of a grid (None for all runs th
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -259,8 +259,10 @@ def group_of(
     at, is_known = progress or (lambda run: 1.0), is_known and progress is not None
     known = [run for run in runs if not is_known or at(run) is not None]
     trained = [run for run in known if at(run) != 0]
-    ids = {id(run) for run in _each_once(trained)}
-    once = [run for run in trained if id(run) in ids]
+    of_weights: dict[Any, Run] = {}  # the released model of each, else the one trained furthest
+    for run in sorted(trained, key=lambda run: (run.revision not in (None, "main"), -(tokens_of(run) or 0.0))):
+        of_weights.setdefault(_of_weights(run), run)
+    once = [run for run in trained if of_weights[_of_weights(run)] is run]
     points, of_places = points_of(once) if is_known else (once, {})
     n_last = n_last or (1 if request.checkpoints is Checkpoints.last else None)
     kept = points if n_last is None else last_of_each(points, n_last)
@@ -306,13 +308,6 @@ def _beside(group: Group) -> tuple[str, ...]:
 
 def _size(run: Run) -> tuple[float, str, int]:
     return run.non_embedding_params, run.size, -1 if run.training_seed is None else run.training_seed
-
-
-def _each_once(runs: Iterable[Run]) -> list[Run]:
-    once: dict[Any, Run] = {}  # the released model, else the one trained furthest
-    for run in sorted(runs, key=lambda run: (run.revision not in (None, "main"), -(tokens_of(run) or 0.0))):
-        once.setdefault(_of_weights(run), run)
-    return list(once.values())
 
 
 def _of_weights(run: Run) -> tuple[Any, ...]:
