@@ -74,14 +74,13 @@ def _opened(model: Any, adapter: str) -> Any:
         if config.is_prompt_learning:
             kind = config.peft_type.value
             raise _refused(adapter, f"{kind} puts a prompt of its own before each text, which shifts its positions")
-        tuned = PeftModel.from_pretrained(model, folder, torch_device=str(model.device))
-        # from_pretrained does not report unused weights, so they are read again.
-        unexpected = tuned.load_adapter(folder, "default", torch_device=str(model.device)).unexpected_keys
-    if unexpected:
-        raise _refused(adapter, f"the model has no place for {unexpected[0]}")
+        tuned = PeftModel(model, config)
+        loaded = tuned.load_adapter(folder, "default", torch_device=str(model.device))
+    if loaded.unexpected_keys:
+        raise _refused(adapter, f"the model has no place for {loaded.unexpected_keys[0]}")
+    if loaded.missing_keys:
+        raise _refused(adapter, f"it has no weights for some layers of the model ({str(loaded.missing_keys)[:200]})")
     for each in (str(warning.message) for warning in said):
-        if each.startswith("Found missing adapter keys"):
-            raise _refused(adapter, f"it has no weights for some layers of the model ({each[:200]})")
         if each.startswith("Unexpected keyword arguments"):  # of a newer peft
             getLogger(__name__).warning(f"model.adapter={adapter}: {each}")
     return tuned
