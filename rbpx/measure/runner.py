@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
@@ -143,11 +143,11 @@ def _measure_on(
 
     missing: list[tuple[_Measuring, Cell]] = []
     for each in grids:
-        records = [record for cell in each.grid.cells if (record := each.grid.store.cell(cell.key)) is not None]
-        stored = [record["cell_key"] for record in records if each.grid.holds(record["run_id"])]
+        records = {cell.key: each.grid.store.cell(cell.key) for cell in each.grid.cells}
+        stored = {key: of for key, of in records.items() if of is not None and each.grid.holds(of["run_id"])}
         if _is_launched():
             stored = joined().broadcast(stored)  # else some would wait for cells that others skip
-        each.cell_keys.extend(stored)
+        each.cell_keys.extend(cell.key for cell in each.grid.cells if cell.key in stored)
         if is_main_process():
             _note_training(each.grid, stored)
         missing += [(each, cell) for cell in each.grid.cells if cell.key not in stored]
@@ -186,12 +186,12 @@ def refuse_launched(engine: EngineConfig) -> None:
         raise RbpxError(f"engine={engine.name} divides its work itself; start one process, without a launcher")
 
 
-def _note_training(grid: Grid, cell_keys: Collection[str]) -> None:
+def _note_training(grid: Grid, stored: Mapping[str, Record]) -> None:
     """Add newly known training facts of models measured before to their records; known values stay."""
     for cell in grid.cells:
-        record = grid.store.cell(cell.key) if cell.key in cell_keys else None
-        news = {} if record is None else {n: v for n, v in cell.training.known().items() if record.get(n) != v}
-        if record is not None and news:
+        record = stored.get(cell.key, {})
+        news = {name: value for name, value in cell.training.known().items() if record.get(name) != value}
+        if record and news:
             grid.store.write_record("cells", cell.key, record | news)
 
 
