@@ -108,7 +108,7 @@ sys.modules |= {name: MagicMock() for name in ("mlflow", "wandb")}
 GIVEN = {
     "other-tools": """
 assert wandb.Table.call_args.kwargs["dataframe"] is mlflow.log_table.call_args.args[0] is laws
-assert len(laws) == len(run.summary.__setitem__.call_args.args[1]) == 4
+assert len(laws) == len(run.summary.__setitem__.call_args.args[1]) == 6  # three k, a loss, two of the lognormal
 assert 0 < mlflow.log_metrics.call_args.args[0]["alpha_cross_entropy"] < 1
 """
 }
