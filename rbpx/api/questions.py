@@ -3,7 +3,7 @@
 The methods are made from the folders of the questions; `make signatures` writes their types to questions.pyi.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from rbpx.api.answer import Answer
 from rbpx.api.keywords import MEASURING, explained, requests, signature
 from rbpx.errors import MeasureError
 from rbpx.questions.ask import answer
-from rbpx.questions.question import MeasuredRuns
 from rbpx.questions.registry import REMOVED, analyses, analysis, asking, question, refuse_removed
 from rbpx.questions.render import detailed_rows, plain_rows
 from rbpx.questions.result import Result
@@ -37,7 +36,8 @@ class Questions:
         with collected_messages() as messages:
             if asked.remeasure is not None:
                 again = [asked.remeasure(request) for request, _ in grids]
-                _raise_first([measured for _, measured in again])
+                for failure in (failure for _, measured in again for failure in measured.failures):
+                    raise MeasureError(f"{failure.cell} failed: {failure.error}")
                 results = [result for found, _ in again for result in found]
             else:
                 results = answer(verb, grids)
@@ -62,11 +62,6 @@ class Questions:
         with collected_messages() as messages:
             results, rows = measure(asked)
         return Answer("measure", tuple(results), tuple(rows), tuple(messages))
-
-
-def _raise_first(measured: Iterable[MeasuredRuns]) -> None:
-    for failure in (failure for each in measured for failure in each.failures):
-        raise MeasureError(f"{failure.cell} failed: {failure.error}")
 
 
 def _method(verb: str) -> Callable[..., Answer[Result]]:

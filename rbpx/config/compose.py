@@ -22,7 +22,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.core.utils import configure_log
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -147,9 +147,8 @@ def restored(record: Mapping[str, Any]) -> GridKeys:
 
 def places_of(words: Sequence[str], own: Path | None) -> list[Path]:
     """Returns the user's folders of configuration, from --config-dir and hydra.searchpath."""
-    searched = [word for word in words if word.startswith("hydra.searchpath=")]
-    named = re.findall(r"file://([^\"',\]]+)", " ".join(searched))
-    return [*([] if own is None else [own]), *map(Path, named)]
+    searched = " ".join(word for word in words if word.startswith("hydra.searchpath="))
+    return [*filter(None, [own]), *map(Path, re.findall(r"file://([^\"',\]]+)", searched))]
 
 
 @contextmanager
@@ -294,17 +293,10 @@ def _refuse_foreign(asking: Asking, request: Any, words: Sequence[str], is_study
 def _explained(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> Iterator[None]:
     try:
         yield
+    except OverrideParseException as problem:
+        raise RbpxError(unread(problem.override)) from None
     except (HydraException, OmegaConfBaseException, ValueError, AssertionError) as problem:  # last: Hydra's
-        broken = next((word for word in words if "=" in word and not _parses(word)), None)
-        raise RbpxError(unread(broken) if broken else explain(problem, asking, words, own)) from None
-
-
-def _parses(word: str) -> bool:
-    try:
-        OverridesParser.create().parse_override(word)
-    except HydraException:
-        return False
-    return True
+        raise RbpxError(explain(problem, asking, words, own)) from None
 
 
 def _as_yaml(value: Any) -> Any:

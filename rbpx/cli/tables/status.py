@@ -47,22 +47,9 @@ _IMPORTS: Final = table_of(
 )  # fmt: skip
 
 
-def print_status(
-    requests: Sequence["StatusKeys"], cell_states: Sequence[CellState] | None, narrowing: str = ""
-) -> None:
-    """Prints the state of the named cells, or what each store holds of what the requests choose by `narrowing`."""
-    if cell_states is not None:
-        _print_grid(list({one.cell: one for one in cell_states}.values()), requests[0].format)
-        return
-    for name in dict.fromkeys(request.store for request in requests):
-        if not _print_store(Store(name), requests):
-            found = f"holds nothing{f' that matches {narrowing}; drop that to see all' if narrowing else ' yet'}"
-            if not Store(name).root.is_dir():
-                found = f"does not exist; name another with {typed(store='DIR')}"
-            logging.getLogger(__name__).info(f"store={name} {found}")
-
-
-def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
+def print_grid(cell_states: Sequence[CellState], format: Format) -> None:
+    """Prints the state of the cells of grids, each once."""
+    cell_states = list({one.cell: one for one in cell_states}.values())
     if format is not Format.table:
         print_records([one.row() for one in cell_states], format)
         return
@@ -77,8 +64,8 @@ def _print_grid(cell_states: Sequence[CellState], format: Format) -> None:
     _print(counted, [table], [*lines, *lines_of(rows)])
 
 
-def _print_store(store: Store, requests: Sequence["StatusKeys"]) -> bool:
-    """Prints what a store holds of what requests choose, and returns whether it holds any."""
+def print_store(store: Store, requests: Sequence["StatusKeys"], narrowing: str) -> None:
+    """Prints what a store holds of what requests choose by `narrowing`."""
     narrowed, format = [choices(request) for request in requests], requests[0].format
     runs = [run for run in store.runs() if _meets(run, narrowed)]
     imports = [one for one in list_imports(store) if _meets(one, narrowed)]
@@ -104,7 +91,11 @@ def _print_store(store: Store, requests: Sequence["StatusKeys"]) -> bool:
         )
         shown = [measured, _IMPORTS.of("imported", map(_imported, imports)), *states]
         _print(_holdings(store, runs, imports, rows), shown, [*lines, *lines_of(rows)])
-    return bool(runs or imports or failures or heartbeats)
+    if not (runs or imports or failures or heartbeats):
+        found = f"holds nothing{f' that matches {narrowing}; drop that to see all' if narrowing else ' yet'}"
+        if not store.root.is_dir():
+            found = f"does not exist; name another with {typed(store='DIR')}"
+        logging.getLogger(__name__).info(f"store={store.name} {found}")
 
 
 def _holdings(store: Store, runs: Sequence[Record], imports: Sequence[Record], rows: Sequence[Record]) -> str:

@@ -38,14 +38,19 @@ VERB = Verb(
 
 def perform(asked: Command) -> None:
     """Prints the contents of the store, or the state of the sweep's grid."""
-    from rbpx.cli.tables.status import print_status
+    from rbpx.cli.tables.status import print_grid, print_store
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
-    for store in {request.store: None for request in asked.requests}:
-        write_views(Store(store))
+    stores = [Store(name) for name in dict.fromkeys(request.store for request in asked.requests)]
+    for store in stores:
+        write_views(store)
     named = [request for request in asked.requests if request.model is not None and request.dataset is not None]
-    print_status(asked.requests, _states(named) if named else None, asked.line.narrowing)
+    if named:
+        print_grid(_states(named), asked.request.format)
+        return
+    for store in stores:
+        print_store(store, asked.requests, asked.line.narrowing)
 
 
 def _states(requests: Sequence[StatusKeys]) -> "list[CellState]":
