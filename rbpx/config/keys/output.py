@@ -173,20 +173,14 @@ class Named(Keys):
     experiment: Any = key(None, "{experiments}", shown="NAME")
 
 
-class Analyses(Keys):
-    """Questions that are asked of what was measured."""
+class Study(Named, Stored):
+    """What a study imports and asks; `study` and `imports` are set by its file alone."""
 
+    study: StudyConfig | None = key(None)
+    imports: list[ImportConfig] = key([])
     analyses: list[str] = key(
         ["fit"],
         "questions that are asked of what was measured: {example}; default fit",
         names_of,
         example=["fit", "ranks"],
     )
-
-
-class Study(Named, Stored):
-    """What only the file of a named study sets."""
-
-    study: StudyConfig | None = key(None)
-    imports: list[ImportConfig] = key([])
-    analyses: list[str] = key(["fit"], read=names_of)
