@@ -136,11 +136,10 @@ def _may_live(facts: Record) -> bool:
     if facts["host"] != platform.node():
         return True
     try:
-        os.kill(int(facts["pid"]), 0)  # signal 0 only checks that the process exists
+        with suppress(PermissionError):  # another user's process
+            os.kill(int(facts["pid"]), 0)  # signal 0 only checks that the process exists
     except ProcessLookupError:
         return False
-    except PermissionError:
-        return True  # another user's process
     return True
 
 
@@ -197,35 +196,27 @@ def cell_states(cells: Sequence[Cell], store: Store) -> list[CellState]:
     A cell is found by its key. Without its text on this machine it has no key; the newest cell with the same names,
     model, protocol, dtype, sample size and seed is used instead.
     """
-    heartbeats = read_heartbeats(store)
+    heartbeats, states = read_heartbeats(store), []
     unnamed = any(cell.text_hash is None for cell in cells)  # otherwise only the records of the cells are read
     records, failures = (list(store.records(kind)) if unnamed else [] for kind in ("cells", "failures"))
-    return [_cell_state(cell, store, records, failures, heartbeats) for cell in cells]
-
-
-def _cell_state(
-    cell: Cell,
-    store: Store,
-    records: Sequence[Record],
-    failures: Sequence[Record],
-    heartbeats: dict[str, LastHeartbeat],
-) -> CellState:
-    if cell.text_hash is None:
-        alike = [record for record in records if _same_request(cell, record) and store.has_run(record["run_id"])]
-        done = max(alike, key=lambda record: record.get("asked_at") or "", default=None)
-        heartbeat = next((beat for beat in heartbeats.values() if _same_names(cell, beat.facts)), None)
-        failed = next((record for record in failures if _same_names(cell, record)), None)
-    else:
-        done = store.cell(cell.key)
-        heartbeat = heartbeats.get(cell.key)
-        failed = store.record("failures", cell.failure_key)
-    if done is not None:
-        return CellState(cell, State.done, run_id=done["run_id"])
-    if heartbeat is not None:
-        return CellState(cell, State.running if heartbeat.alive else State.stopped, heartbeat=heartbeat)
-    if failed is not None:
-        return CellState(cell, State.failed, error=failed["error"], failed_at=failed.get("at"))
-    return CellState(cell, State.missing)
+    for cell in cells:
+        if cell.text_hash is None:
+            alike = [record for record in records if _same_request(cell, record) and store.has_run(record["run_id"])]
+            done = max(alike, key=lambda record: record.get("asked_at") or "", default=None)
+            heartbeat = next((beat for beat in heartbeats.values() if _same_names(cell, beat.facts)), None)
+            failed = next((record for record in failures if _same_names(cell, record)), None)
+        else:
+            done, heartbeat = store.cell(cell.key), heartbeats.get(cell.key)
+            failed = store.record("failures", cell.failure_key)
+        if done is not None:
+            states.append(CellState(cell, State.done, run_id=done["run_id"]))
+        elif heartbeat is not None:
+            states.append(CellState(cell, State.running if heartbeat.alive else State.stopped, heartbeat=heartbeat))
+        elif failed is not None:
+            states.append(CellState(cell, State.failed, error=failed["error"], failed_at=failed.get("at")))
+        else:
+            states.append(CellState(cell, State.missing))
+    return states
 
 
 def _same_names(cell: Cell, record: Record) -> bool:
