@@ -34,10 +34,8 @@ class OfAll:
     """What a question says of all groups side by side.
 
     Attributes:
-        columns: of the table of all groups.
-        cells: their values for each result; empty without columns.
+        columns: of the table of all groups, with their cells for each result.
         paper: tables in the form of the paper's.
-        figures: of all groups.
     """
 
     columns: Sequence[Column] = ()
@@ -80,8 +78,8 @@ class Question:
     """One question.
 
     Attributes:
-        answer: answers about groups of runs: each by itself (`of_each`), or all compared.
-        select: selects the groups of runs.
+        answer: about groups of runs, each by itself (`of_each`) or all compared.
+        select: selects the groups.
         remeasure: scores runs again instead of reading the store.
         page: what a report does with it.
     """

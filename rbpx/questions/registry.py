@@ -41,20 +41,17 @@ class Analysis:
     """What the folder of a question declares as `ANALYSIS`; it must import nothing heavy.
 
     Attributes:
-        examples: commands.
-        title: heading of its section in a report.
+        title: of its section in a report.
         place: in the list of verbs and in a report, ascending; questions of one place stand by name.
         keys: the class of its keys, in its folder, such as FitKeys.
-        sizes: fewest models of a group; more than one where a law is fitted.
+        sizes: fewest models of a group.
         theme: one of `THEMES`.
-        summary: the first line of the folder's docstring, for the list of verbs.
-        help: the rest of it, for `--help`.
+        summary: the first line of the folder's docstring; `help` is the rest.
         in_report: whether a report includes it; always with figures.
-        draws: whether it has figures.
         tokens: whether it reads single tokens, which imported results lack.
         across: whether it compares groups.
         trainings: whether a group holds all trainings of a family, instead of one run per size.
-        small: whether it also answers about groups with fewer sizes than a law needs.
+        small: whether it also answers about fewer sizes than a law needs.
         words: the keys, in order, of words without key=.
         lacking: the message where nothing suits, with {store}; empty for the usual one about sizes.
         without_tokens: a verb that answers where runs have no tokens, and from what.
@@ -62,7 +59,7 @@ class Analysis:
         plain: the columns of its rows in CSV, JSON and frames, at most 24, NAME_* for all that begin so; if empty,
             all that
             are not nested.
-        kinds: the kinds of rows that are there; all if empty.
+        kinds: of the plain rows; all if empty.
     """
 
     examples: tuple[str, ...]

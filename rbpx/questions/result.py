@@ -24,16 +24,11 @@ class Result:
     """One result; it can be pickled.
 
     Attributes:
-        groups: the groups of runs; none for a file.
         rows: the answer.
-        tables: of the rows.
         sentences: the answer in words.
-        figures: draws the figures.
-        fits: rows for the relation `fits`.
-        rank_fits: rows for the relation `rank_fits`.
+        fits: rows for the relation `fits`; rank_fits those for `rank_fits`.
         notes: sentences that a terminal prints below the tables.
-        passages: texts, token by token, for a page.
-        texts: the same for a terminal.
+        passages: texts, token by token, for a page; texts those for a terminal.
         then: called with the store when the rows are stored.
         beside: rows that `--details` prints too, such as those of single forms where an average answers.
         plain: the answer with the question's plain columns, where rows have some in `params`.

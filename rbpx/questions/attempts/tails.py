@@ -28,9 +28,9 @@ class Likelihood:
     """Log-likelihood of a beta distribution of p over items.
 
     Attributes:
-        of_I: index of each item among the distinct ones.
+        of_I: index of each item among the U distinct ones.
         weight_U: number of items equal to each.
-        ln_p_U: ln p of known chances below 1, the first of the distinct items.
+        ln_p_U: ln p of known chances below 1, the first of these.
         ln_UN: for the others, ln of likelihood times width at each node; a chance that is 1 in single precision has
             the
             width alone, at the nodes with p no smaller.

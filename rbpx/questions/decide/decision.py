@@ -38,11 +38,8 @@ _LONG: Final = 2.0  # times the largest D / S
 class Decision(NamedTuple):
     """The answer about one quantity.
 
-    Attributes:
-        fits: of each form that is averaged.
-        budget_tests: measured losses of larger budgets with predictions from smaller ones.
-        rows: of the kinds runs, best, served, asked, outlier, largest, next. Where smaller runs do not predict the
-            largest, the first four kinds are repeated without these.
+    `rows` are of the kinds runs, best, served, asked, outlier, largest, next. Where smaller runs do not predict the
+    largest, the first four are repeated without these.
     """
 
     trained: Trained

@@ -45,13 +45,7 @@ _REPLICATES: Final = 200  # bootstrap replicates over trainings, for the interva
 
 @dataclass(frozen=True, eq=False)
 class FeatureSteps:
-    """Both steps of one feature.
-
-    Attributes:
-        values: the feature.
-        sigmoid: step 2; None without a fit.
-        rows: predictions of held-out models, then of requested ones.
-    """
+    """Both steps of one feature; predictions of held-out models, then of requested ones."""
 
     values: Points
     sigmoid: Sigmoid | None

@@ -101,9 +101,8 @@ def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
     """Returns the size at which a law reaches a share, S = (C / -ln share)^(1 / alpha).
 
     The interval has the sizes at which the share lies within that of the law; where that set falls in two, the part
-    with positive alpha is kept. An end is None where unbounded, all is None where the law has no numbers or does not
-    rise. The status is that of the law, or `beyond` (is_beyond, whatever the status) more than 10 times outside the
-    sizes.
+    with positive alpha is kept. All is None where the law has no numbers or does not rise. `beyond` is more than 10
+    times outside the sizes.
     """
     alpha, status, theta_P, about = fit.alpha, first_of([fit.status]), fit.theta_P, fit.uncertainty
     if alpha.value is None or alpha.stderr is None or theta_P is None:

@@ -29,10 +29,7 @@ class Gap:
         swapped: whether the second text given is A.
         fit: the ratio as a power law with alpha = -delta.
         S_ref: geometric mean of the sizes.
-        ratio: G.
-        delta: below 0 the gap closes.
-        p: two-sided, of delta = 0.
-        p_adjusted: for all gaps of the request (Holm); p until `settle`.
+        p: two-sided, of delta = 0; p_adjusted is for all gaps of the request (Holm).
     """
 
     swapped: bool

@@ -26,10 +26,10 @@ _ALONE: Final = ("gain", "factor", "misses_rms", "law_rms", "misses_error", "law
 def hit_times(tokens: Tokens, k: int, top: int, texts: Mapping[int, str]) -> Iterator[Record]:
     """Yields the times at one k: rows of points, of all tokens, of the `top` ids of each history, and of the tail.
 
-    A time is the cell between the last miss and the first lasting hit of a token. Keys of a point, all shares of
-    tokens: learned: hits from here on. between: Turnbull's estimate where a token that changes more than once is only
-    known to be learned between its first hit and its first lasting one. rbp: RBP_k. passing: hits that are lost again.
-    settled: no change from here on. Of all tokens: the histories, and the first x from which half of them never change.
+    A time is the cell between the last miss and the first lasting hit of a token. Shares of tokens at a point: learned,
+    hits from here on; between, Turnbull's estimate where the learning of a token is only known to lie between its first
+    hit and its first lasting one; rbp, RBP_k; passing, hits that are lost again; settled, no change from here on. Of
+    all tokens: the histories, and the first x from which half never change.
     """
     hit_MT = tokens.rank_MT <= k
     times, (M, T) = times_of(hit_MT.T), hit_MT.shape
@@ -65,14 +65,13 @@ def _most_often(
 def _tail(tokens: Tokens, share_XC: Floats, rbp_XT: Floats) -> Record:
     """Fits the tail of the times at one k and the law of RBP_k, both from the same point to the last but one.
 
-    The last point is held out and predicted, since every hit there counts as lasting.
+    The last point, where every hit counts as lasting, is held out and predicted.
 
     c: exponent of the tail, 1 - learned ~ x^-c, if every token is learned some day; c_with_never: if a share `never` is
-    not. gain: ln-likelihood that this share adds; above 1.92 it differs from 0 at 5 %, if tokens were independent.
-    alpha: of -ln RBP_k, by least squares; alpha_of_tail: of -ln(1 - misses) by the tail. factor: alpha over c of a pure
-    tail at the middle point, q / ((1 - q) (-ln(1 - q))). misses_rms: residuals of ln(1 - RBP_k) about a line, as a
-    share of its fall; law_rms: of ln(-ln RBP_k). misses_error, law_error, tail_error: of -ln RBP_k at the last point,
-    predicted by these lines and by the tail, with the ratio of misses to tokens not learned of the point before.
+    not. gain: ln-likelihood that this share adds; above 1.92 it differs from 0 at 5 %. alpha: of -ln RBP_k, by least
+    squares; alpha_of_tail: of -ln(1 - misses) by the tail. factor: alpha over c of a pure tail at the middle point, q /
+    ((1 - q) (-ln(1 - q))). misses_rms: residuals of ln(1 - RBP_k) about a line, as a share of its fall; law_rms: of
+    ln(-ln RBP_k). misses_error, law_error, tail_error: of -ln RBP_k at the last point, by these lines and by the tail.
     """
     x_T, M = tokens.x_T, len(tokens.key_M)
     T = len(x_T)

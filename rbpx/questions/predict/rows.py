@@ -24,10 +24,10 @@ _OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 def prediction(at: Record, reasons: Iterable[Status], **own: Any) -> Record:
     """Returns the row of one prediction with its statuses.
 
-    `at` has its place, `beyond` (the factor outside of the measured range) and `values`. Only the averaged prediction
-    has `own` values: `widened`, the factor by which backtests widened its interval in ln y; `remarks`, statuses that
-    explain a wide interval and are no warning; `moved` and `moved_by`, the largest change if one run is left out;
-    `weights` of the forms; and `n_joint`, the number of intervals that hold together.
+    `at` has its place, `beyond` (the factor outside of the measured range) and `values`. Only the averaged one has
+    `own` values: `widened`, the factor by which backtests widened its interval in ln y; `remarks`, statuses that are no
+    warning; `moved` and `moved_by`, the largest change if one run is left out; `weights` of the forms; and `n_joint`
+    intervals that hold together.
     """
     return {"kind": "prediction", **at, **dict.fromkeys(_OF_ANSWERS), **own, **status_keys(reasons)}
 
@@ -66,8 +66,7 @@ def fixed_parameter_rows(
 ) -> Iterator[Record]:
     """Yields for each fixed parameter the predictions with it, without it, and at the ends of its interval if free.
 
-    None is made with an E above the smallest |y|, since no law can have it. `now` are those with the parameters;
-    `refit` predicts with others, None where that fails.
+    None is made with an E above the smallest |y|, since no law can have it.
     """
     for each in pinned:
         ends = {"lower end": Estimate(each.free.lo), "upper end": Estimate(each.free.hi)}
@@ -107,10 +106,9 @@ def title_of(row: Record) -> str:
 
 
 def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
-    """Yields a sentence about the first prediction of cross-entropy, else of another law.
+    """Yields a sentence about the first prediction of cross-entropy, else of another law, and how far to trust it.
 
-    It gives the value with its interval, how far to trust it, and how its backtests did. The rows have the keys of
-    `backtest_summary`; `subject` names what is predicted, by default the law at its size and tokens.
+    The rows have the keys of `backtest_summary`; `subject` names what is predicted.
     """
     rows = sorted(answers, key=lambda row: (row.get("y") is None, *law_order(row["law"], row["k"])))
     if not rows:

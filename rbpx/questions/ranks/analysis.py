@@ -40,16 +40,13 @@ class Ranks:
     """The distributions of one group; runs in order of S.
 
     Attributes:
-        k_grid: the k of the curves.
         rivals: of each run by name: the published fit, then those over 1..V.
-        rank_fits: the rows of `rank_fits`.
-        totals: the distributions with numbers for every run, in order of AIC: AIC and BIC above the least, summed
-            over the
-            runs, and the number of runs for which it is best.
+        totals: the distributions with numbers for every run, in order of AIC: AIC and BIC above the least, summed,
+            and the
+            number of runs for which it is best.
         derived: the laws in S that the published fit and the best distribution imply: the row, the law of measured
             values,
-            and that of derived ones. level is derived over measured, alpha_more the difference of the
-                exponents.
+            and that of derived ones.
         trends: rows of mu and sigma: the slope on ln S is -alpha of the law of exp(mu) or exp(sigma).
         counted: the ranks of each run.
         closure: rows of forms fitted to all sizes at once; empty where `NOT_TESTED` says why.

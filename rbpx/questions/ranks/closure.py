@@ -1,9 +1,9 @@
 """Tests whether one distribution of the ranks, its parameters laws in S, implies all the laws of a larger size.
 
-Each form is fitted to several sizes at once. The sizes below the largest, each predicted from those below it, choose a
-form; the largest is predicted from all others. Separate laws of each quantity are the baseline.
+The sizes below the largest, each predicted from those below it, choose a form; the largest is predicted from all
+others. Separate laws of each quantity are the baseline. Source: a conjecture of the RBP paper (arXiv 2510.20387,
+section 5).
 
-Source: a conjecture of the RBP paper (arXiv 2510.20387, section 5), for a lognormal whose parameters are laws in S.
 Shapes: N sizes, D documents, R ranks that occur, Q nodes, Y quantities: -ln RBP_k at each k, H(P), cross-entropy.
 """
 
@@ -46,16 +46,10 @@ _LEAST: Final = 1e-12  # share of a bin; below it a difference of cumulative sha
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """The sizes of a group for closure.
+    """The sizes of a group; the largest is held out, and may occur more than once.
 
-    Attributes:
-        S_N: the largest is held out, and may occur more than once.
-        counted: tokens of each rank in each document.
-        ln_y_NY: ln of each quantity; of H(P) without the bias of counting.
-        ln_sd_NY: its standard deviation over documents; 0 with one.
-        V: the largest vocabulary.
-        weights_BD: how often each replicate draws each document.
-        n_effective: of the documents.
+    `ln_y_NY` is ln of each quantity, of H(P) without the bias of counting, `ln_sd_NY` its standard deviation over
+    documents.
     """
 
     S_N: Floats
@@ -96,10 +90,9 @@ def closure_of(
 ) -> Iterator[Record]:
     """Fits every form to the smaller sizes of a group, and tests its predictions of the largest.
 
-    There are at least `LEAST_SIZES` sizes, with integer ranks. A row for each form, the chosen one first, and for each
-    quantity that it predicts, then the residuals of the chosen form. `reach` is the largest k whose law stands, up to
-    which RBP_k is scored; `error_separate` the median error of separate laws; `difference` the measured exponent of -ln
-    RBP_1 minus that of cross-entropy.
+    A row for each form, the chosen one first, and for each quantity that it predicts, then the residuals of the chosen
+    one. `reach` is the largest k whose law stands, up to which RBP_k is scored; `error_separate` the median error of
+    separate laws; `difference` the measured exponent of -ln RBP_1 minus that of cross-entropy.
     """
     S_N = np.array([run.non_embedding_params for run in group.runs], dtype=np.float64)
     V = max(run.vocab_size or 0 for run in group.runs)
@@ -155,11 +148,8 @@ def closure_of(
 class _Form:
     """A form fitted to the smaller sizes, to all (`whole`), and to the largest alone (`own`).
 
-    Attributes:
-        heldout_nats: mean log-likelihood of a token of the largest size by `fit`.
-        error_choice: median of |ln predicted - ln measured| over all quantities, mean over the sizes that choose;
-            not
-            finite where half of the quantities have no logarithm.
+    `heldout_nats` is the mean log-likelihood of a token of the largest size by `fit`; `error_choice` the median of |ln
+    predicted - ln measured| over quantities, mean over the sizes that choose.
     """
 
     name: str
@@ -205,9 +195,9 @@ def _held(
 ) -> Iterator[Record]:
     """Yields the known quantities of the largest size, nats, as one form predicts them.
 
-    `scored` are RBP up to the largest k whose law stands, H(P) without its bias, and cross-entropy. `predicted` is from
-    the smaller sizes, with the interval of a new model; `own` from the largest itself, over documents; `separate` by a
-    law in S of this quantity alone, None where a share is 0 or 1.
+    `scored` are RBP up to `reach`, H(P) without its bias, and cross-entropy. `predicted` is from the smaller sizes,
+    with the interval of a new model; `own` from the largest itself, over documents; `separate` by a law of this
+    quantity alone.
     """
     S_new, smaller = float(sizes.S_N.max()), sizes.smaller_N
     predicted_Y, own_Y = (each.derived(np.array([S_new]))[0] for each in (fits.fit, fits.own))
@@ -237,9 +227,9 @@ def _held(
 def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[int]) -> Record:
     """Returns the row of one form.
 
-    `error` is the median of |ln predicted - ln measured| over the scored quantities; a mean square would depend on the
-    largest k alone, with its few misses. It `closes` the laws if all are inside. Its alphas are over all sizes, `laws`
-    its parameters: at_ref + slope ln (S / S_ref); params has the slopes through the smaller sizes.
+    `error` is the median of |ln predicted - ln measured|; a mean square would depend on the largest k alone, with its
+    few misses. It `closes` the laws if all scored are inside. `laws` are its parameters over all sizes: at_ref + slope
+    ln (S / S_ref); params has the slopes through the smaller sizes.
     """
     scored = [each for each in held if each["scored"]]
     with np.errstate(divide="ignore"):

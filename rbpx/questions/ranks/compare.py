@@ -53,13 +53,10 @@ class Rival:
 
     Attributes:
         implied: keys of its row besides parameters: is_best, by AIC among those over all ranks; its curve;
-            nats_behind per
-            token that it loses to the best, None for `lognormal_paper`, which leaves rank 1 out; the ends of mu
-                and sigma.
-        curve: by exact sums over 1..V; None without numbers. For `lognormal_paper` also exp(mu) and exp(sigma), NaN
-            where
-            it has none.
-        curve_B: the same for each bootstrap replicate.
+            nats_behind the
+            best per token, None for `lognormal_paper`, which leaves rank 1 out; the ends of mu and sigma.
+        curve: by exact sums over 1..V; for `lognormal_paper` with exp(mu) and exp(sigma).
+        curve_B: of each bootstrap replicate.
     """
 
     fit: RankFit

@@ -24,15 +24,9 @@ _LEVELS: Final = (0.5, 0.025, 0.975)
 
 @dataclass(frozen=True, eq=False)
 class AtK:
-    """Measured values at one k.
+    """Measured values at one k: ln(-ln RBP_k) of each size, of each replicate, and the numbers of its law.
 
-    Attributes:
-        ln_y_N: ln(-ln RBP_k) of each size; not finite without a miss.
-        ln_y_BN: in each usable replicate.
-        alpha: exponent of its law.
-        r2: of its law.
-        models_sd: scatter of the models about it that documents do not explain.
-        stands: whether the law holds.
+    `models_sd` is the scatter of the models about it that documents do not explain.
     """
 
     ln_y_N: Floats

@@ -33,14 +33,10 @@ class DocumentTokens(NamedTuple):
 
 
 class DocumentView(NamedTuple):
-    """One document under all requested models, of which the last is shown first.
+    """One document under all requested models, of which the last, in `group`, is shown first.
 
-    Attributes:
-        group: of the last reading.
-        rule: why this document was selected.
-        readings: by family and S; at least one.
-        item: for each reading, the item of which the document is the target or right choice.
-        context: what the models read before it, if known.
+    `rule` says why it was selected, `readings` are by family and S. For each of them `item` has the item of which the
+    document is the target or right choice, and `context` is what the models read before it.
     """
 
     group: Group
