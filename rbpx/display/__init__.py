@@ -1,1 +1,1 @@
-"""Renders numbers as tables, charts, terminal plots, progress and sections of a page."""
+"""Renders numbers as tables, figures, progress and sections of a page."""

@@ -20,7 +20,7 @@ GIVEN: Final = table_of(
 
 
 def given_tables(given: Sequence[tuple[str, FixedParameter]], about: str) -> list[Table]:
-    """Returns a table of the fixed parameters and priors of each law, if there are any."""
+    """Returns a table of them for each law, if there are any."""
     rows = [
         {"law": law, "constant": of.name, "given": str(of.pin), "p": of.p, **by_name(free=of.free, now=of.now)}
         for law, of in given
@@ -29,7 +29,7 @@ def given_tables(given: Sequence[tuple[str, FixedParameter]], about: str) -> lis
 
 
 def said_of_given(title: str, pinned: Sequence[FixedParameter]) -> Iterator[str]:
-    """Says whether the points of a law contradict its fixed parameters and priors."""
+    """Says whether the points of a law contradict them."""
     for each in pinned:
         what = f"{title}: {each.name} is given as {each.pin}"
         alone = "" if each.free.value is None else f", the points alone say {interval_of(each.free)}"

@@ -16,7 +16,7 @@ _HOW: Final = (
 
 
 def frontier_table(cells: Sequence[SweepCell], about: str) -> Table:
-    """Returns a table of the best run of each cell."""
+    """Returns a table of the cells."""
     rows = [cell.row() | {"law": law_title(cell.law, cell.k)} for cell in cells]
     several = len({(cell.law, cell.k) for cell in cells}) > 1
     knobs = dict.fromkeys(name for cell in cells for name in cell.best.at)
@@ -36,7 +36,7 @@ def _knob(value: float) -> str:
 
 
 def said_of_frontier(cells: Sequence[SweepCell]) -> Iterator[str]:
-    """Returns sentences on the points of a frontier and how they were found."""
+    """Returns sentences on how its points were found."""
     first = [cell for cell in cells if (cell.law, cell.k) == (cells[0].law, cells[0].k)]
     n_runs = sum(cell.best.n_runs for cell in first)
     hows = Counter(cell.best.how.value for cell in cells)

@@ -40,11 +40,7 @@ class TextReading(NamedTuple):
 class Passage:
     """A stretch of a document under one model or two, side by side.
 
-    Attributes:
-        name: in plain characters, part of its anchor.
-        title: the document.
-        rule: why it was chosen, and how much of it this is.
-        command: that shows all of it.
+    `rule` says why it was chosen, and how much of it this is; `command` shows all of it.
     """
 
     name: str
@@ -104,16 +100,7 @@ def doubt_of(status: str | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """One section.
-
-    Attributes:
-        name: in plain characters, part of its anchor.
-        sentences: the result in words.
-        figures: those drawn, and those that cannot be.
-        sheets: tables other than those of the figures.
-        doubts: what has a status other than ok.
-        passages: texts, token by token.
-    """
+    """One section: the result in sentences, figures that are drawn or cannot be, other tables, doubts and texts."""
 
     name: str
     title: str

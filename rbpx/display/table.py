@@ -67,7 +67,7 @@ class Column(NamedTuple):
         return [statuses_of(row)[0].value] if self.format is label else [*map(row.get, self.keys)]
 
     def text(self, row: Row, between: str = " to ") -> str:
-        """Returns its text, with `between` between the ends of an interval; a dash if unknown."""
+        """Returns its text, of an interval both ends; a dash if unknown."""
         values = self.values(row) if self.is_interval or self.format is label else [row.get(self.key.split()[0])]
         texts = [self._written(value) for value in values]
         return UNKNOWN if {*texts} == {UNKNOWN} else between.join(texts)
@@ -97,7 +97,7 @@ def interval(name: str, key: str, format: Format = number, meaning: str = "") ->
 
 
 def along(text: str, axis: Axis) -> str:
-    """Replaces the placeholders for the symbols of an axis and of the laws' constant."""
+    """Replaces the placeholders of an axis."""
     return text.replace("{x}", axis.value).replace("{c}", AXES[axis].constant)
 
 
@@ -112,11 +112,10 @@ class Table:
             keeps or leaves out together, and last those that are not named. An interval goes with its number
                 unless its
             lower end is named.
-        note: besides the meanings of its columns.
         about: its group of runs; empty for several.
         is_wide: whether only pages have room for it.
-        brief: indices of the rows that a terminal shows without details; None for all.
-        n_left_out: how many rows `briefly` left out.
+        brief: indices of the rows that a terminal shows without details, None for all; `briefly` left out
+            n_left_out.
     """
 
     name: str
@@ -155,7 +154,7 @@ class Table:
         )
 
     def briefly(self) -> "Table":
-        """Returns the table of the rows that a terminal shows without details."""
+        """Returns the table that a terminal shows without details."""
         if self.brief is None:
             return self
         rows = [self.rows[at] for at in self.brief]
@@ -181,7 +180,7 @@ class Table:
         return lambda row: self.columns[at].text(row) not in (UNKNOWN, "")
 
     def only(self, kept: Sequence[int]) -> "Table":
-        """Returns the table with some of its columns, by their indices."""
+        """Returns the table with some of its columns."""
         return replace(self, columns=tuple(self.columns[at] for at in kept))
 
     def records(self) -> list[dict[str, Any]]:
@@ -200,7 +199,7 @@ class Table:
         return any(each.tells_status for each in self.columns)
 
     def doubts(self) -> dict[Status, list[str]]:
-        """Returns the statuses that are not ok, each with the names of the rows that have it."""
+        """Returns these statuses, each with the names of the rows that have it."""
         found: dict[Status, list[str]] = {}
         names = [*takewhile(lambda column: not column.is_number, self.columns)]
         for row in self.rows if self._tells_status else ():
@@ -213,6 +212,6 @@ class Table:
 
 
 def table_of(name: str, *columns: Described, first: str = "", is_wide: bool = False) -> Table:
-    """Returns a table without records; commas separate the keys that `first` keeps together."""
+    """Returns a table without records; commas separate keys that `first` keeps together."""
     groups = tuple(filter(None, first.split(", ")))
     return Table(name, tuple(Column(*each) for each in columns), groups, is_wide=is_wide)

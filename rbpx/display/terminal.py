@@ -25,7 +25,7 @@ _FOLDED: Final = (12, 60)  # least and greatest width, in characters, of a colum
 
 
 def total(widths: Iterable[int]) -> int:
-    """Returns the width of columns side by side, with a blank before them."""
+    """Returns the width of columns side by side."""
     return 1 - _BETWEEN + sum(width + _BETWEEN for width in widths)
 
 
@@ -58,7 +58,7 @@ def row_of(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool], y
 
 
 def head_of(headings: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> list[Text]:
-    """Renders the headings of a table, and the rule below them."""
+    """Renders the headings, and the rule below."""
     return [Text(""), row_of(headings, widths, right), Text(" " + "─" * (total(widths) - 1))]
 
 
@@ -98,7 +98,7 @@ def shown_columns(table: Table, width: int = WIDEST) -> list[int]:
 
 
 def _layout(tables: Sequence[Table], width: int) -> tuple[list[int], list[list[str]], list[int]]:
-    """Returns the columns that fit, the texts of names and of rows, and the widths of columns."""
+    """The columns that fit, the texts of names and of rows, and the widths."""
     columns, ranks = tables[0].columns, tables[0].ranks()
     every = [[column.text(row, "..") for column in columns] for table in tables for row in table.rows]
     texts = [[visible_line(plain_signs(text)) for text in of] for of in ([each.name for each in columns], *every)]
@@ -170,7 +170,6 @@ def print_under(
 
 
 def _styled(piece: Piece) -> list[tuple[str, str]]:
-    """Returns a token with its style; lines end after its colour."""
     body = piece.text.rstrip("\n")
     lines = piece.text[len(body) :]
     style = "dim" if piece.grade is None else _STYLES[piece.grade]

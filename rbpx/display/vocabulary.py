@@ -29,12 +29,12 @@ def decimals(digits: int) -> Callable[[float | None], str]:
 
 
 def short(value: float | None) -> str:
-    """Formats a number of any magnitude with three significant digits."""
+    """Formats a number with three significant digits."""
     return _rounded(value, 3)
 
 
 def rough(value: float | None) -> str:
-    """Formats a number of any magnitude with two significant digits."""
+    """Formats a number with two significant digits."""
     return _rounded(value, 2)
 
 
@@ -71,7 +71,7 @@ def _rounded(value: float | None, digits: int) -> str:
 
 
 def significant(value: float | None, digits: int) -> str:
-    """Formats a number of any magnitude with so many significant digits, including trailing zeros."""
+    """Formats a number with so many significant digits, trailing zeros too."""
     return _formatted(value, f"#.{digits}g").rstrip(".")
 
 
@@ -119,7 +119,7 @@ def time(seconds: float | None) -> str:
 
 
 def in_bytes(n: float | None) -> str:
-    """Formats bytes with three digits in decimal units, as the hub and disks do."""
+    """Formats bytes in decimal units, as the hub and disks do."""
     if n is None:
         return UNKNOWN
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
@@ -162,9 +162,8 @@ class AxisWords:
         x: its symbol.
         title: its symbol and what it is.
         one: the last point of a law: "the largest size".
-        point: noun for the points of a law.
-        more: how a model exceeds another by a factor: "{} times larger".
-        at_tenfold: the same at ten times.
+        point: noun for its points.
+        more: how a model exceeds another by a factor: "{} times larger"; at_tenfold is that of ten.
         grows: with what a quantity changes.
         constant: symbol of the law's constant, which differs from that of compute.
     """
@@ -204,7 +203,7 @@ def title_of(axis: Axis, by: SizeBy = SizeBy.total) -> str:
 
 
 def plain_signs(text: str) -> str:
-    """Replaces Greek letters and signs by those of a terminal."""
+    """Replaces Greek letters and signs."""
     return text.translate(_PLAIN_SIGNS)
 
 
@@ -236,7 +235,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
-    """Joins the first names, and adds the number of the others."""
+    """Joins the first names, and counts the others."""
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 

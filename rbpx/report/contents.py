@@ -35,15 +35,7 @@ MOST_OPEN: Final = 3  # maximum number of groups with open sections
 
 @dataclass(frozen=True, eq=False)
 class PageGroup:
-    """One group of runs: a family on a text.
-
-    Attributes:
-        name: in plain characters, unique in the report.
-        title: its name for people.
-        about: sizes, tokens, documents, and the protocol.
-        facts: its main numbers.
-        sections: one for each question that the store answers.
-    """
+    """One group of runs, a family on a text: its numbers, and a section for each question that is answered."""
 
     name: str
     title: str
@@ -60,16 +52,13 @@ class Report:
         store: its name, as it was asked for.
         made_at: UTC, to the minute.
         narrowed: keys that chose among the runs, as typed.
-        n_tokens: scored tokens of its runs.
-        n_runs: measured runs and imported sizes.
         n_failed: cells that could not be measured.
         parts: one for each group.
         gaps: comparisons of texts and families.
-        overview: all laws at a glance.
+        overview: all laws at a glance; across are figures of all groups, if there are many.
         paper: tables in the form of the paper's.
         runs: that the numbers come from.
         first: with which the page begins.
-        across: figures of all groups, if there are many.
         verb: the one question that it answers; empty for all.
     """
 
@@ -197,12 +186,12 @@ def _asked(grids: Grids) -> list[Group] | None:
 
 
 def _questions(across: bool) -> list[str]:
-    """Returns the questions about single groups of runs, or across them, in order."""
+    """The questions about single groups, or across them."""
     return [name for name, each in analyses().items() if each.in_report and (each.across or each.trainings) is across]
 
 
 def _find_all(names: Sequence[str], grids: Grids, asked: Sequence[Group] | None = None) -> Answers:
-    """Returns the answers of questions; none to those that the store cannot answer."""
+    """Returns the answers of questions, none to those without one."""
     if asked == []:
         return {name: [] for name in names}
     texts = None if asked is None else {_text_of(group) for group in asked}
@@ -335,7 +324,7 @@ def _part(name: str, title: str, group: Group, own: dict[str, Result | None]) ->
 
 
 def _section(name: str, results: list[Result]) -> Section:
-    """Returns a section with those of its figures that can be drawn."""
+    """Keeps the figures that can be drawn."""
     section = render.section(name, results)
     return replace(section, figures=tuple(each for each in section.figures if isinstance(each, Figure)))
 

@@ -94,7 +94,6 @@ def _text(form: Format) -> "Callable[[Report], str]":
 
 
 def _place(request: Told, verb: str) -> tuple[Format, Path]:
-    """Returns the format, by default a page, and the path."""
     form = Format.html if request.format is Format.table else request.format
     if form not in FORMATS:
         raise RbpxError(

@@ -78,7 +78,7 @@ def _row(texts: Iterable[str]) -> str:
 
 
 def _md(text: str) -> str:
-    """Escapes a text for Markdown, on one line, and shows control and invisible characters."""
+    """Escapes a text for Markdown, on one line."""
     return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", true_minus(visible_line(" ".join(text.split()))))
 
 

@@ -30,8 +30,7 @@ class Scale:
 
     Attributes:
         key: of the value that it shows.
-        zero: whether it includes 0.
-        least: where it begins, as a share at 0; None where its values say.
+        zero: whether it includes 0; least is where it begins otherwise, as a share at 0.
         form: format of its labels (d3).
         names: on it, in order; empty for an axis of numbers.
     """
@@ -54,8 +53,7 @@ class Mark:
             each row; a
             rule across the chart at the value that its row has on one of the axes.
         rows: what is drawn; None for those of the figure's values.
-        lo: key of the lower end of a band or bar.
-        hi: of the upper end.
+        lo: key of the lower end of a band or bar, hi of the upper.
         by: key that dashes and shapes distinguish, instead of the series.
         along: the axis that a band or bar lies along; empty for that of the values.
         look: further properties in Vega-Lite.
@@ -78,9 +76,8 @@ class Chart:
 
     Attributes:
         marks: the lowest first.
-        series: key that colours, shapes and dashes distinguish.
-        legend: its title.
-        order: of the series in the legend; empty for that of the rows.
+        series: key that colours, shapes and dashes distinguish; legend is its title, order that of the series in
+            it.
         height: in pixels, for a width of 560.
         is_ordered: whether the series are steps of a quantity, whose colours go from dark to light.
     """
@@ -209,7 +206,7 @@ def _axis(scale: Scale, form: str) -> Spec:
 
 
 def _told_apart(chart: Chart, mark: Mark, rows: Rows, order: Sequence[str]) -> Spec:
-    """Returns the encodings that distinguish series: colour, shape of points, dash of lines."""
+    """Returns the encodings that distinguish series."""
     told: Spec = {"color": _named(chart.series, chart.legend, order)}
     if chart.is_ordered:
         told["color"]["type"] = "ordinal"
@@ -242,7 +239,6 @@ _TIPS: Final[Mapping[Any, str]] = {whole: ",", short: ".3~g", amount: ".3~g", pe
 
 
 def _tips(values: Table, rows: Rows) -> list[Spec]:
-    """Returns the tooltips of points: the columns of the values."""
     tips: list[Spec] = []
     for column in values.columns:
         names = ("95 % from", "to") if column.is_interval else (column.name,) * len(column.keys)
@@ -253,7 +249,6 @@ def _tips(values: Table, rows: Rows) -> list[Spec]:
 
 
 def _tip_form(column: Column) -> Spec:
-    """Returns the format (d3) of the numbers of a column, as its texts have it if they can."""
     if not column.is_number:
         return {"type": "nominal"}
     form = column.format if isinstance(column.format, str) else _TIPS.get(column.format, ".4~g")
@@ -289,10 +284,8 @@ class Figure:
     Attributes:
         name: in plain characters, unique within its section; part of file names.
         says: a description, for those who cannot see it.
-        caption: what its marks mean.
         values: the table that it draws.
         sql: a query of the store that gives these numbers.
-        run_ids: the runs that they come from.
     """
 
     name: str
