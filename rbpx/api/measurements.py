@@ -65,8 +65,7 @@ class Measurements(Questions):
     def sql(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pa.Table:
         """Returns the answer to one read-only SELECT over the relations of the store, as an Arrow table.
 
-        `sql_timeout_s` stops the query, None sets no limit; `sql_memory_mib` is what the query, and again its answer,
-        may take, None half of the machine's memory.
+        `sql_memory_mib` is what the query, and again its answer, may take, None half of the machine's memory.
 
         Raises:
             RbpxError: the query is not a SELECT, DuckDB refuses it, or it reached a limit.

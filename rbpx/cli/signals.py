@@ -42,7 +42,7 @@ def stop_in_order() -> None:
 def stop_job_in_order() -> None:
     """Raises `Stopped` in a job of submitit on SIGTERM, and on SIGUSR2 if submitit does not queue the job again.
 
-    Submitit itself ignores SIGTERM, and else raises an error that would be recorded as a failure of the cell.
+    Submitit ignores SIGTERM, and raises an error that would be recorded as a failure of the cell.
     """
     if threading.current_thread() is not threading.main_thread():
         return

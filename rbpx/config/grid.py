@@ -131,11 +131,7 @@ class Cell:
 
 
 def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list[Member]]:
-    """Returns the family's name and its models of the wanted sizes, in the order of its file.
-
-    Raises:
-        RbpxError: a size is unknown, no model or family is named, or weights cannot be rounded as asked.
-    """
+    """Returns the family's name and its models of the wanted sizes, in the order of its file; raises RbpxError."""
     model.rounding()
     there = _with_adapters(model, model.members_by_size() if model.id is None else _members_by_id(model))
     if not there:

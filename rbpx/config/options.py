@@ -72,7 +72,7 @@ class Format(Enum):
 
     @classmethod
     def of_suffix(cls, output: str | None) -> "Format | None":
-        """The format that the name of a file ends in; None for other names."""
+        """The format that the name of a file ends in, if any."""
         named = Path(output or "").suffix.removeprefix(".").lower()
         return next((each for each in cls if each.value == named and each not in (cls.table, cls.jobs)), None)
 
@@ -83,7 +83,7 @@ class Format(Enum):
 
 
 class Legend(Enum):
-    """Where the legend of a figure stands."""
+    """Place of a figure's legend."""
 
     top = "top"
     right = "right"
@@ -93,7 +93,7 @@ class Legend(Enum):
 
 
 class Bos(Enum):
-    """Which special tokens begin a document: those of the tokenizer, exactly one BOS, or none."""
+    """What begins a document: special tokens of the tokenizer, exactly one BOS, or nothing."""
 
     tokenizer = "tokenizer"
     add = "add"
@@ -118,10 +118,10 @@ class Draw(Enum):
     """How a sample of a hub dataset is drawn; the first three draw the same documents.
 
     Attributes:
-        whole: loads the dataset into the cache of `datasets`, shuffles it, and keeps the first `limit` documents.
+        whole: loads the dataset, shuffles it, and keeps the first `limit` documents.
         parts: reads only the row groups of its Parquet files that contain drawn rows.
-        stream: streams all rows, keeps those that meet the conditions in memory, and draws from them.
-        first: streams the first `limit` that meet the conditions and shuffles them: other documents than the three.
+        stream: streams all rows, keeps those that meet the conditions, and draws from them.
+        first: streams the first `limit` that meet the conditions and shuffles them.
     """
 
     whole = "whole"
@@ -131,7 +131,7 @@ class Draw(Enum):
 
 
 class Chunk(Enum):
-    """The part of a text that makes a document: all of it, a paragraph (block between blank lines), or a line."""
+    """The part of a text that makes a document; a paragraph lies between blank lines."""
 
     none = "none"
     paragraph = "paragraph"
@@ -139,21 +139,21 @@ class Chunk(Enum):
 
 
 class Checkpoints(Enum):
-    """Which points of a training count: all of its checkpoints, or the last alone."""
+    """Which checkpoints of a training count."""
 
     all = "all"
     last = "last"
 
 
 class Outliers(Enum):
-    """Whether laws in size and tokens leave out runs that are outliers."""
+    """What becomes of outliers of laws in size and tokens."""
 
     drop = "drop"
     keep = "keep"
 
 
 class Padding(Enum):
-    """Whether vocabulary rows without a token, such as Pythia's last 27, compete for ranks and probability."""
+    """Whether vocabulary rows without a token, as Pythia's last 27, compete for ranks and probability."""
 
     counted = "counted"
     masked = "masked"

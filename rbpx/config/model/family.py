@@ -74,7 +74,7 @@ def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | No
 
 @dataclass(frozen=True)
 class Member:
-    """One model of a family, with or without an adapter; revision None is the model that stands for its size."""
+    """One model of a family; revision None is the one that stands for its size."""
 
     size: str
     model: str
@@ -85,7 +85,7 @@ class Member:
 
 
 def _means(wanted: str, name: str) -> bool:
-    """Whether a word or pattern matches a checkpoint in a folder; raw ones are log-spaced."""
+    """Whether a word or pattern means a checkpoint in a folder; raw ones are log-spaced."""
     is_raw = name.startswith(_RAW)
     words = {"all": True, "finished": not is_raw, "raw": is_raw, "log": is_raw}
     return words.get(wanted, fnmatch.fnmatchcase(name, wanted))
@@ -211,7 +211,7 @@ class ModelConfig:
 
     @property
     def lists_checkpoints(self) -> bool:
-        """Whether the family's file lists checkpoints in folders."""
+        """Whether checkpoints are folders that the family's file lists."""
         return self.id is None and any(size.revisions for size in self.sizes.values())
 
     def revisions(self) -> list[str | None]:

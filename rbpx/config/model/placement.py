@@ -63,10 +63,10 @@ _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 10**3, "
 
 @dataclass(frozen=True)
 class Split:
-    """The placement of a model on all GPUs, then in the CPU's memory, then on disk; see device=split.
+    """The placement of a model on all GPUs, then in the CPU's memory, then on disk (device=split).
 
     Attributes:
-        folder: for the parts on disk that cannot be read from the model's own files; it must outlive the model.
+        folder: for parts on disk that are not in the model's own files; it must outlive the model.
         limits: bytes of weights on each GPU and the CPU, 0 on devices not named; None uses the free memory.
     """
 

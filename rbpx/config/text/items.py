@@ -61,7 +61,7 @@ def parse(key: str, template: str) -> Template:
     """Splits a template into plain text and columns; a backslash followed by n is a line end.
 
     Raises:
-        RbpxError: a brace is not closed, or braces hold no column or an unknown function.
+        RbpxError: a brace is not closed, or braces hold no column or no function.
     """
     parts: list[str | Place] = []
     try:
@@ -249,7 +249,6 @@ class ItemKeys:
 
 
 def _column_or_list(key: str, value: Any, read: Callable[[str], T]) -> Place | tuple[T, ...] | None:
-    """Reads a column that holds a list, or each element of a list."""
     if value is None or isinstance(value, str):
         return None if value is None else _column(key, value)
     return tuple(read(name_of(f"dataset.{key}", each)) for each in as_list(value))
