@@ -50,13 +50,6 @@ def _named(line: "CommandLine", request: "QuestionKeys") -> "QuestionKeys":
     """Returns the request with words of the command line as values of keys."""
     keys = analysis(line.verb).words
     if not line.words:
-        given = [key for key in keys if request.typed.get(key) is not None]
-        if given and len(given) < len(keys):
-            (missing,) = set(keys) - set(given)
-            raise RbpxError(
-                f"{missing}= is missing; {line.verb} compares two: {' '.join(f'{key}=...' for key in keys)}"
-            )
-    if not keys or not line.words:
         return request
     if len(line.words) != len(keys):
         example = f"python -m rbpx {line.verb} {' '.join(keys).upper()}"
