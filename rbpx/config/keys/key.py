@@ -197,17 +197,12 @@ def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMB
     `what` completes the error's advice, as in "training FLOPs".
     """
     numbers = []
-    for each in [] if value is None else map(in_digits, as_list(value)):
-        if isinstance(each, bool) or not isinstance(each, int | float) or not 0 < each <= most:
+    for each in [] if value is None else as_list(value):
+        exact = large_number(each)
+        if exact is None or not 0 < float(exact) <= most:
             raise RbpxError(f"{key}={each} is not a positive number up to {most:g}; give {what}")
-        numbers.append(float(each))
+        numbers.append(float(exact))
     return numbers
-
-
-def in_digits(value: Any) -> Any:
-    """Returns 1.2B or 60M as a number; any other value unchanged."""
-    exact = large_number(value) if isinstance(value, str) else None
-    return value if exact is None else float(exact)
 
 
 def name_of(key: str, value: Any) -> Any:
