@@ -9,7 +9,7 @@ R_D) and 1 / (1 + R_N): at 0 a repeated token is worth a new one and N' = S, nea
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -51,15 +51,17 @@ class DataConstrained(Chinchilla):
         s_BN = np.minimum(ln_called_BN, x.s_N) + np.log1p(more_BN)
         # d ln N' / d ln U_N = 1 - (S / U_N) h' / (1 + h), which is 0 where S is not beyond U_N.
         s_by_called_BN = 1 - (1 + excess_BN) * more_by_t_BN / (1 + more_BN)
+        of_s_BN, of_d_BN = np.exp(-inner_BP[:, 3:4] * s_BN), np.exp(-inner_BP[:, 4:5] * d_BN)
+        law_BN = inner_BP[:, :1] * of_s_BN + inner_BP[:, 1:2] * of_d_BN + inner_BP[:, 2:3]
+        by_s_BN = -inner_BP[:, 3:4] * inner_BP[:, :1] * of_s_BN / law_BN
+        by_d_BN = -inner_BP[:, 4:5] * inner_BP[:, 1:2] * of_d_BN / law_BN
         J_BPN = np.zeros((len(theta_BP), 7, x.s_N.shape[-1]))
-        ln_y_BN, J_BPN[:, :5] = super().evaluate(replace(x, s_N=s_BN, d_N=d_BN), inner_BP)
-        by_s_BN, by_d_BN = (
-            -inner_BP[:, at : at + 1] * inner_BP[:, at - 3 : at - 2] * J_BPN[:, at - 3] for at in (3, 4)
-        )
+        J_BPN[:, 0], J_BPN[:, 1], J_BPN[:, 2] = of_s_BN / law_BN, of_d_BN / law_BN, 1 / law_BN
+        J_BPN[:, 3], J_BPN[:, 4] = -s_BN * inner_BP[:, :1] * J_BPN[:, 0], -d_BN * inner_BP[:, 1:2] * J_BPN[:, 1]
         J_BPN[:, :5] += (by_s_BN * s_by_called_BN)[:, None] * called_by_BPN
         J_BPN[:, 5] = by_d_BN * gain_by_v_BN / (1 + gain_BN)
         J_BPN[:, 6] = by_s_BN * more_by_v_BN / (1 + more_BN)
-        return ln_y_BN, J_BPN
+        return np.log(law_BN), J_BPN
 
     def fixed_numbers(self, given: Mapping[str, float]) -> dict[str, float]:
         """R_D and R_N as 1 / (1 + R)."""
