@@ -90,7 +90,11 @@ def fact_of(label: str, of: Estimate, status: str | None) -> Fact:
 
 def ends_of(of: Estimate, how: Callable[[float | None], str] = _IN_THREE) -> str:
     """Renders the interval of a number, beside it."""
-    return "no interval" if of.lo is None and of.hi is None else f"95 %: {how(of.lo)} to {how(of.hi)}"
+    return _ends(of.lo, of.hi, how)
+
+
+def _ends(lo: float | None, hi: float | None, how: Callable[[float | None], str]) -> str:
+    return "no interval" if lo is None and hi is None else f"95 %: {how(lo)} to {how(hi)}"
 
 
 def doubt_of(status: str | None) -> str:
@@ -113,9 +117,7 @@ class Section:
 
 def between(value: float | None, lo: float | None, hi: float | None, digits: int = 3) -> str:
     """Renders a number with its interval, for a sentence."""
-    if lo is None or hi is None:
-        return f"{number(value, digits)} (no interval)"
-    return f"{number(value, digits)} (95 %: {number(lo, digits)} to {number(hi, digits)})"
+    return f"{number(value, digits)} ({_ends(lo, hi, decimals(digits))})"
 
 
 def interval_of(estimate: Estimate, digits: int = 3) -> str:
