@@ -224,9 +224,9 @@ def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> st
     return f"{_LAWS[law] if own is None else own.label.replace('-ln ', '−ln ')}{'' if k is None else k}"
 
 
-def legible(text: str | None, token_id: int, longest: int = 13) -> str:
+def legible(text: str | None, token_id: int) -> str:
     """Returns a token's text with visible blanks and line ends, or its id."""
-    return f"id {token_id}" if text is None else shortened(repr(text), longest)
+    return f"id {token_id}" if text is None else shortened(repr(text), 13)
 
 
 def shortened(text: str, longest: int) -> str:

@@ -15,6 +15,7 @@ from rbpx.display.fixed_parameters import said_of_given
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.priors import Prior
 from rbpx.laws.surface.averaged import (
+    AveragedPrediction,
     BudgetTest,
     backtest_budgets,
     forms_to_mix,
@@ -153,18 +154,16 @@ def _fitted(group: Group, trained: Trained, request: PredictKeys) -> _Quantity:
 
 
 def _rows(group: Group, of: _Quantity, request: PredictKeys) -> Iterator[Record]:
-    best, runs, sign, targets = of.best, of.trained.runs, of.trained.sign, request.points_to_predict()
+    best, runs, sign = of.best, of.trained.runs, of.trained.sign
 
     def refit(held: dict[str, float]) -> list[Record]:
         pins = {name: Prior(value) for name, value in held.items()}
         others = [
             fit_surface_with_priors(runs, fit.form, pins, 0, is_tested=False, **_options(request)) for fit in of.alone
         ]
-        p = tail_probability(len(targets), request.joint)
-        predictions = predict_averaged(others, targets, of.budgets, request.unique_tokens, p)
-        return [values(answer.y.times(sign)) for answer in predictions]
+        return [values(answer.y.times(sign)) for answer in _averaged(others, of.budgets, request)]
 
-    found = list(_predictions(group, of, targets, request))
+    found = list(_predictions(group, of, request))
     now = [row for row in found if row["method"] == COMBINED]
     beside = fixed_parameter_rows(_least_bic(of.alone).pinned, now, float(runs.y_N.min(initial=math.inf)), refit)
     named = dict.fromkeys((*group.first.names(), "axis", "measured", "error", "held"))
@@ -175,25 +174,27 @@ def _rows(group: Group, of: _Quantity, request: PredictKeys) -> Iterator[Record]
         yield {"kind": row["kind"], "fit_id": fit["fit_id"], **named, **row}
 
 
-def _predictions(
-    group: Group, of: _Quantity, targets: Sequence[tuple[float, float]], request: PredictKeys
-) -> Iterator[Record]:
+def _averaged(fits: Sequence[Surface], budgets: Sequence[BudgetTest], request: PredictKeys) -> list[AveragedPrediction]:
+    targets = request.points_to_predict()
+    p = tail_probability(len(targets), request.joint)
+    return predict_averaged(fits, targets, budgets, request.unique_tokens, p)
+
+
+def _predictions(group: Group, of: _Quantity, request: PredictKeys) -> Iterator[Record]:
     """Yields at each point the averaged prediction, then that of each form."""
-    sign, U, joint = of.trained.sign, request.unique_tokens, request.joint
+    sign, U, targets = of.trained.sign, request.unique_tokens, request.points_to_predict()
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
     alone = {
         fit.form: judged_alone(group, of.trained, fit, tests) for fit, tests in zip(of.alone, of.tests, strict=True)
     }
-    predictions = predict_averaged(of.alone, targets, of.budgets, U, tail_probability(len(targets), joint))
-    answers = zip(targets, predictions, most_influential(of.alone, targets, U), strict=True)
-    labels = of.trained.labels
-    for (S, D), answer, moved in answers:
+    predictions, moves = _averaged(of.alone, of.budgets, request), most_influential(of.alone, targets, U)
+    for (S, D), answer, moved in zip(targets, predictions, moves, strict=True):
         heaviest = max(answer.weights, key=lambda name: answer.weights[name], default=of.fits[0].form)
         reasons = [*doubts[heaviest], *answer.reasons]
-        at = {"S": S, "D": D, "beyond": answer.beyond} | ({"n_joint": len(targets)} if joint else {})
+        at = {"S": S, "D": D, "beyond": answer.beyond} | ({"n_joint": len(targets)} if request.joint else {})
         at |= {} if U is None else {"unique_tokens": U}
         own = {name: getattr(answer, name) for name in ("widened", "weights", "axis")}
-        own |= influence_keys(moved, labels, sign)
+        own |= influence_keys(moved, of.trained.labels, sign)
         yield {"method": COMBINED} | prediction(at | values(answer.y.times(sign)), reasons, **own)
         for form, y in answer.within.items():
             yield {"method": form} | prediction(at | values(y.times(sign)), [*reasons, *alone[form]])
@@ -206,9 +207,7 @@ def _without_largest(of: _Quantity, now: Sequence[Record], request: PredictKeys)
     runs, forms = replace(without.runs, y_BN=None), [fit.form for fit in of.alone]
     fits = [fit_surface_with_priors(runs, form, request.pins, 0, is_tested=False, **options) for form in forms]
     budgets = backtest_budgets(runs, forms, request.pins, **options)
-    p = tail_probability(len(now), request.joint)
-    found = predict_averaged(fits, request.points_to_predict(), budgets, request.unique_tokens, p)
-    for row, answer in zip(now, found, strict=True):
+    for row, answer in zip(now, _averaged(fits, budgets, request), strict=True):
         at: Record = {name: row[name] for name in ("S", "D", "beyond", "n_joint", "unique_tokens") if name in row}
         at |= values(answer.y.times(of.trained.sign))
         own = {name: getattr(answer, name) for name in ("widened", "weights")}
