@@ -79,7 +79,6 @@ def _is_by(engine: EngineConfig, group: Group) -> bool:
 
 
 def _without_same(groups: list[Group], store: Store, processes: ProcessGroup) -> list[Group]:
-    """Drops the runs that would give the same numbers on this machine."""
     device = ", ".join(device_names([str(processes.device)]))
 
     def is_same(run: Run) -> bool:

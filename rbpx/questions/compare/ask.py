@@ -109,7 +109,6 @@ def _is_one_tokenizer(sides: Sequence[pa.Table]) -> bool:
 
 
 def _words(met: Stretches, sides: Sequence[pa.Table]) -> Iterator[str | None]:
-    """The text of each stretch, from the first side that knows the bytes of its token."""
     known = []
     for rows, of_M in zip(sides, (met.a_M, met.b_M), strict=True):
         n_bytes, first = (numbers(rows[name])[of_M] for name in ("n_bytes", "first_byte"))

@@ -121,7 +121,6 @@ def _answers(
 def _by_form(
     named: Record, group: Group, trained: Trained, fit: Surface, wanted: Sequence[float], request: DecideKeys
 ) -> Iterator[Record]:
-    """The same by one form, judged by its own bends and backtests, as `surface form=` and `predict form=` do."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     n_replicates = min(request.resamples, MOST_REPLICATES)
     tests = held_out(fit.runs, fit.form, n_replicates, **options)

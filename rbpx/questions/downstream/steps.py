@@ -185,7 +185,6 @@ def _is_on_surface(trainings: Sequence[TaskTraining]) -> bool:
 def _fit_step2(
     task: TaskValues, values: Points, trainings: Sequence[TaskTraining], request: DownstreamKeys
 ) -> tuple[Sigmoid | None, Floats | None, list[Status]]:
-    """Fits step 2: the sigmoid, the curves that its points allow, and warnings."""
     if not task.has_success or task.chance is None:
         return None, None, []
     at_N, of_N = points(trainings, request.drop, request.smooth)

@@ -98,7 +98,6 @@ def _has_law(row: Record) -> bool:
 
 
 def _first(found: Sequence[Emergence]) -> Emergence:
-    """The windows of the answer: at the first k where some are right often enough."""
     return next((of for of in found if of.spoken_of is not None), found[0])
 
 

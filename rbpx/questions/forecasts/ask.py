@@ -80,7 +80,6 @@ def _rested_on(prediction: Record) -> Sequence[str]:
 def _measured_values(
     connection: duckdb.DuckDBPyConnection, run: Run, predictions: Sequence[Record], request: ForecastsKeys
 ) -> dict[int, float | None]:
-    """By index of the prediction; None where unknown."""
     about = {at: each for at, each in enumerate(predictions) if is_of(each, each["S"], each["D"], run)}
     known: dict[tuple[str, str, int | None], float] = {}
     for ties in {each["ties"] for each in about.values()}:
@@ -94,7 +93,6 @@ def _measured_values(
 
 
 def _scored(prediction: Record, run: Run, measured: float | None, times: Mapping[str, datetime]) -> Record:
-    """Scores one prediction on one model."""
     # A record's own time proves little, but it cannot be earlier than the runs that it rests on.
     known = [times[run_id] for run_id in _rested_on(prediction) if run_id in times]
     known += [] if prediction["registered_at"] is None else [prediction["registered_at"]]

@@ -47,7 +47,6 @@ def _result(pairs: Sequence[Sequence[LossGap]], tested: int) -> Result:
 
 
 def _main(losses: Sequence[LossGap]) -> list[LossGap]:
-    """The gaps of cross-entropy and of -ln RBP at the smallest k."""
     k = min((each.k for each in losses if each.k is not None), default=None)
     return sorted((each for each in losses if each.k in (None, k)), key=lambda each: law_order(each.law, each.k))
 

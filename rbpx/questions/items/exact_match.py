@@ -83,7 +83,6 @@ def _counts(ranks: Sequence[Floats], k: int) -> tuple[Floats, Floats]:
 
 
 def _with_all(weights_BI: npt.NDArray[np.int64]) -> Floats:
-    """Prepends a row with each item once to the replicates."""
     return np.vstack([np.ones(weights_BI.shape[1]), weights_BI])
 
 

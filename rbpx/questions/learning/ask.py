@@ -43,7 +43,6 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
 def _rows(
     connection: duckdb.DuckDBPyConnection, group: Group, runs: Sequence[Run], request: LearningKeys
 ) -> list[Record]:
-    """That of the group alone with few points, or if the runs share no token."""
     k_grid = sorted(request.k.grid(group.vocab_size, DEFAULT_K))
     tokens = tokens_of(connection, group, runs, request)
     M = len(tokens.key_M)

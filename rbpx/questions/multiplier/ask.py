@@ -92,7 +92,6 @@ def _select(connection: duckdb.DuckDBPyConnection, request: MultiplierKeys, cell
 def _along(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: MultiplierKeys
 ) -> tuple[list[Record], list[str]]:
-    """Compares two groups along an axis under every choice of E: overall, then for each model."""
     pairs, notes = points_of(connection, base, variant, request)
     names, rows = names_of(base, variant, base.axis) | {"revision": variant.first.revision}, list[Record]()
     for of_base, of_variant in pairs:

@@ -95,7 +95,6 @@ LEARNERS: Final = table_of(
 
 
 def _tables(rows: Sequence[Record], about: str, of_tokens: Sequence[Record]) -> Iterator[Table]:
-    """Of the laws with those of the tokens, and of the sequences with RBP_k by each law."""
     laws = [row for row in rows if row["kind"] == "law"]
     by_k = [row for k in dict.fromkeys(row["k"] for row in laws) for row in (*of_tokens, *laws) if row["k"] == k]
     lengths = {row["n"] for row in laws}

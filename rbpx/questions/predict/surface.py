@@ -181,7 +181,6 @@ def _averaged(fits: Sequence[Surface], budgets: Sequence[BudgetTest], request: P
 
 
 def _predictions(group: Group, of: _Quantity, request: PredictKeys) -> Iterator[Record]:
-    """Yields at each point the averaged prediction, then that of each form."""
     sign, U, targets = of.trained.sign, request.unique_tokens, request.points_to_predict()
     doubts = {fit.form: doubts_of_points(group, of.trained, fit) for fit in of.alone}
     alone = {

@@ -132,7 +132,6 @@ def _points(rivals: Sequence[Rival], like: Points, at: int) -> Points | None:
 def _derived(
     rivals: Sequence[Rival], measured: Sequence[Points], k_grid: Sequence[int], group: Group
 ) -> Iterator[tuple[Record, PowerLaw, PowerLaw]]:
-    """Yields the laws that one distribution implies; none where a run lacks numbers."""
     approximated, name = _approximated([rival.fit for rival in rivals]), rivals[0].fit.distribution
     for of in measured:
         derived = _points(rivals, of, len(k_grid) if of.k is None else k_grid.index(of.k))

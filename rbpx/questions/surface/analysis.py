@@ -104,7 +104,6 @@ def C_label(trained: Trained) -> str:
 
 
 def _best_runs(trained: Trained, options: dict[str, Any], request: SurfaceKeys) -> list[Record]:
-    """The best run of each budget, averaged over forms, as of `decide`."""
     runs, n_replicates = trained.runs, min(request.resamples, MOST_REPLICATES)
     refuse_routed(trained)
     forms = forms_to_mix(runs, request.pins)

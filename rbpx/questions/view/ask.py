@@ -82,7 +82,6 @@ def _sentence(view: DocumentView) -> str:
 
 
 def _ends(view: DocumentView) -> Sequence[DocumentTokens]:
-    """The smallest and the largest model, or the only one."""
     ordered = sorted(view.readings, key=lambda reading: reading.run.non_embedding_params)
     return ordered if len(ordered) == 1 else [ordered[0], ordered[-1]]
 
