@@ -193,7 +193,7 @@ def test_a_run_without_bytes_is_not_compared(store: Path, tmp_path: Path) -> Non
     ("words", "says"),
     [
         ((), "a= names no model"),
-        (("a=mine/xs",), "b= is missing"),
+        (("a=mine/xs",), "b= names no model"),
         (("mine/xs",), "compare takes 2 words, got 1"),
         (("a=mine/xs", "b=12e45"), "b=12e45 names no model"),
     ],

@@ -1,12 +1,12 @@
 """decide on drawn runs: its sentences, its rows, and what it does not conclude."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rbpx.display.section import Section
 from rbpx.questions import render
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.drawn_laws import BUDGET, least_to_reach
@@ -55,11 +55,9 @@ def test_one_table_says_what_smaller_models_lose_within_a_hundred_columns(asked:
     assert max(map(len, told.split("What else")[1].split("C: training")[0].splitlines())) <= 100
 
 
-def test_on_a_page_about_several_groups_each_is_named_before_its_first_sentence(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(render, "_section", lambda name, of, names_group: Section(name, "", ("First.", "Second."), ()))
-    said = render.section("decide", [asked.results[0]] * 2).sentences
+def test_on_a_page_about_several_groups_each_is_named_before_its_first_sentence(asked: Asked) -> None:
+    of_one = replace(asked.results[0], sentences=["First.", "Second."], notes=())
+    said = render.section("decide", [of_one, of_one]).sentences
     assert said == ("ours on c4 (them): First.", "Second.") * 2
 
 

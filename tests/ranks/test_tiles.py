@@ -218,8 +218,8 @@ def test_a_text_is_measured_alike_by_tiles_and_with_whole_logits(
     monkeypatch.setattr(extract, "_MIN_LOGITS_FOR_TILES", 0)
     tiled = measure(loaded, windows)
     for column in ("doc_id", "position", "token_id", "greater", "ties"):
-        assert tiled.columns[column].tolist() == at_once.columns[column].tolist(), column
-    np.testing.assert_allclose(tiled.columns["logprob"], at_once.columns["logprob"], rtol=1e-5, atol=1e-6)
+        assert tiled[column].tolist() == at_once[column].tolist(), column
+    np.testing.assert_allclose(tiled["logprob"], at_once["logprob"], rtol=1e-5, atol=1e-6)
 
 
 def test_weights_that_are_not_finite_stop_a_run_by_tiles_and_say_where(
