@@ -81,8 +81,11 @@ def test_what_a_tenfold_k_is_worth_is_counted_with_the_irreducible_part(tmp_path
     """By the laws in k and in S alone: y(1) / y(10) to the power 1 / alpha of S, not 10^(alpha_k / alpha)."""
     store = write_store(tmp_path, Truth(scatter=0.01), seed=3)
     (of_S,) = ask(store, "fit", laws=["rbp"], k=1, method="ols", resamples=50).rows
-    rows = ask(store, "klaw", k=[1, 2, 5, 20, 100], method="offset", resamples=50).rows
-    for row in [row for row in rows if row["law"] == "k_law"]:
+    asked = ask(store, "klaw", k=[1, 2, 5, 20, 100], method="offset", resamples=50)
+    of_size = [row for row in asked.rows if row["law"] == "k_law"]
+    (shown,) = [table.rows for table in asked.results[0].tables if "rate" in table.rows[0]]
+    assert [row["rate"] for row in shown] == [row["params"]["exchange"]["rate"] for row in of_size]
+    for row in of_size:
         E, C, alpha = row["params"]["E"], row["C"], row["alpha"]
         ratio = (E + C) / (E + C * 10**-alpha)
         assert row["params"]["exchange"]["factor"] == pytest.approx(ratio ** (1 / of_S["alpha"]), rel=1e-6)

@@ -53,7 +53,7 @@ LAWS: Final = table_of(
     *interval("{x} times", "factor", rough,
      f"how many times as much {{x}} does at k = 1 what this model does at k = {STEP}; – for the upper end: none "
      "is known to"),
-    ("rate", "rate", decimals(2), "d ln {x} / d ln k at constant RBP"),
+    ("rate", "rate", decimals(2), "−d ln {x} / d ln k at constant RBP"),
     STATUS,
     first="size alpha factor status, r2 rate, residual_autocorrelation, non_embedding_params, C, x",
 )  # fmt: skip
@@ -95,7 +95,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: KlawKey
         params = law.record() | {"k": k_grid, "exchange": worth and vars(worth), "equation": "y = C * k^(-alpha)"}
         params |= {"non_embedding_params": run.non_embedding_params} | about_axis(group)
         fits.append(record_of(group, "k_law", law, run.run_ids, law.method, **run.names(), params=params))
-        told = by_name(factor=worth.within if worth else NO_ESTIMATE) | {"rate": worth and -worth.rate}
+        told = by_name(factor=worth.within if worth else NO_ESTIMATE) | {"rate": worth and worth.rate}
         rows.append(with_params(fits[-1]) | {"size": label, "x": run.x} | told)
         plain.append(with_params(fits[-1]) | {"factor": worth and worth.factor, "rate": worth and worth.rate})
         drawn_laws += [(label, law)] if law.alpha.value is not None else []
