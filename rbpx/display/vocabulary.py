@@ -80,10 +80,10 @@ def in_digits(digits: int) -> Callable[[float | None], str]:
     return partial(significant, digits=digits)
 
 
-def told_apart(*values: float, digits: int = 3) -> list[str]:
+def told_apart(*values: float | None, digits: int = 3) -> list[str]:
     """Formats numbers with so many significant digits, or with as many more, up to six, as tell them apart."""
     for n in range(digits, 7):
-        told = [significant(value, n) if abs(value) < 1e3 else _rounded(value, n) for value in values]
+        told = [_rounded(value, n) if value and abs(value) >= 1e3 else significant(value, n) for value in values]
         if len(set(told)) == len(set(values)):
             break
     return told

@@ -144,7 +144,11 @@ class Download:
 
     def _fetch_models(self) -> None:
         stopped, missing = Event(), _missing(self._models)
-        bar = downloading(number_of(len(missing), "file"), sum(missing.values())) if missing else nullcontext(print)
+        bar = (
+            downloading(number_of(len(missing), "file"), sum(missing.values()))
+            if missing
+            else nullcontext(lambda n: None)
+        )
         with bar as show, ThreadPoolExecutor(_AT_ONCE) as pool:
 
             def advance(n: int) -> None:

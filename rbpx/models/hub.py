@@ -78,7 +78,8 @@ def needed_files(model: str, revision: str | None, pickled: bool, weights: bool)
         raise
     except Exception:  # no answer: the cache has all, or `fetch` raises
         folder, _ = fetch(model, revision, pickled, weights)
-        files = [HubFile(path.name, path.stat().st_size, path.resolve().name, True) for path in folder.glob("*.*")]
+        here = [path for path in sorted(folder.iterdir()) if path.is_file()]
+        files = [HubFile(path.name, path.stat().st_size, path.resolve().name, True) for path in here]
         return folder.name, files, 0
     listed = {file.rfilename: file for file in info.siblings or []}
     patterns = [*_SMALL_FILES, *(_weight_patterns(listed, model, pickled) if weights else [])]

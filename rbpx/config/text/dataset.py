@@ -158,7 +158,7 @@ class DatasetConfig(ItemKeys):
             value = getattr(self, name)
             if value != plain[name]:
                 raise RbpxError(f"dataset.{name}={getattr(value, 'value', value)} is for {what}; drop it")
-        assert (self.task is None) != self.has_items, "it is read at once, which refuses wrong keys"
+        self.task = self._task()
 
     def _not_for_it(self) -> dict[str, str]:
         """Returns keys that have no effect on this dataset, and what they are for."""

@@ -7,7 +7,7 @@ Templates are text with columns in braces, such as `Q: {question}\nA:`. A column
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from string import Formatter
 from typing import Any, Final, TypeVar
@@ -201,8 +201,7 @@ class ItemKeys:
         """Whether rows are items."""
         return (self.target, self.choices, self.messages) != (None, None, None)
 
-    @cached_property
-    def task(self) -> Task | None:
+    def _task(self) -> Task | None:
         """How rows become items, None if they are texts; raises RbpxError for wrong or missing keys."""
         if not self.has_items:
             return None

@@ -44,11 +44,9 @@ def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
     of_method = grouped(result.laws, lambda law: law.method)
     with_E = {(law.law, law.k): law for law in of_method.get(Method.offset, ())}
     told = [with_E.get((law.law, law.k), law) if law.calls_for_E else law for law in of_method[result.laws[0].method]]
-    left = {f"-{method.value}": [law for law in laws if law not in told] for method, laws in of_method.items()}
+    left = grouped((law for law in result.laws if law not in told), lambda law: f"-{law.method.value}")
     for by, of in {"": told, **left}.items():
         laws = [law for law in of if any(y and isfinite(y) for y in law.fit.y)]
-        if by and not of:
-            continue
         for kind in _KINDS:
             own = _few([law for law in laws if _kind(law.law) == kind])
             if own or (kind == "laws" and not by):

@@ -183,17 +183,19 @@ def _sentence(row: Record) -> str:
 
 def _shows(row: Record, ends: tuple[float, float]) -> str:
     """Says whether the variant pays: at the middle of the compute, and over a surface from where on or up to where."""
-    verdict = "no difference shows" if ends[0] <= 1 <= ends[1] else "it pays" if ends[0] > 1 else "it costs"
-    if ends[1] > _HARDLY * ends[0] and not ends[0] <= 1 <= ends[1]:
-        verdict += ", by how much is hardly known"
+    verdict, how_much = "it pays" if ends[0] > 1 else "it costs", ""
+    if ends[0] <= 1 <= ends[1]:
+        verdict = "no difference shows"
+    elif ends[1] > _HARDLY * ends[0]:
+        how_much = ", by how much is hardly known"
     start, end = row.get("apart_from"), row.get("apart_to")
     is_above = end is not None and end > row["C_to"] * 0.999
     if start is None or end is None or (is_above and start < row["C_from"] * 1.001):
-        return verdict
+        return f"{verdict}{how_much}"
     where = f"from {short(start)} FLOPs on" if is_above else f"up to {short(end)} FLOPs"
     if start <= math.sqrt(row["C_from"] * row["C_to"]) <= end:
-        return f"{verdict} {where}"
-    return f"{verdict}, but {where} it {'pays' if is_above == (row['slope'] > 0) else 'costs'}"
+        return f"{verdict} {where}{how_much}"
+    return f"{verdict}, but {where} it {'pays' if is_above == (row['slope'] > 0) else 'costs'}{how_much}"
 
 
 def _ends(of: Estimate) -> str:
