@@ -1,31 +1,18 @@
-"""Counts in words: one function, and no `1 documents` or `document(s)` anywhere."""
+"""Counts in words: no `1 documents` and no `document(s)` anywhere."""
 
 import re
-from pathlib import Path
 
-import pytest
-
-import rbpx
 from rbpx.errors import number_of
-
-PACKAGE = Path(rbpx.__file__).parent
-
-
-@pytest.mark.parametrize(
-    ("n", "noun", "plural", "text"),
-    [
-        (0, "run", None, "0 runs"),
-        (1, "run", None, "1 run"),
-        (1_024, "run", None, "1,024 runs"),
-        (1, "process", "processes", "1 process"),
-        (2, "process", "processes", "2 processes"),
-    ],
-)
-def test_a_count_agrees_with_its_noun(n: int, noun: str, plural: str | None, text: str) -> None:
-    assert number_of(n, noun, plural) == text
+from tests.support.places import PACKAGE
 
 
-def test_no_text_of_the_package_leaves_it_open() -> None:
+def test_a_count_agrees_with_its_noun_and_no_text_of_the_package_leaves_it_open() -> None:
+    assert [number_of(n, "process", "processes") for n in (0, 1, 1024)] == [
+        "0 processes",
+        "1 process",
+        "1,024 processes",
+    ]
+    assert [number_of(n, "run") for n in (1, 2)] == ["1 run", "2 runs"]
     files = [path for suffix in ("py", "jinja", "js") for path in PACKAGE.rglob(f"*.{suffix}")]
     found = [(path.name, line) for path in files for line in re.findall(r"\}.{,40}\w\(e?s\).*", path.read_text())]
     assert found == []

@@ -6,16 +6,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 from ext import meanings
 from ext.markdown import plain
 from generate import PART, PARTS, filled
 
-from rbpx.cli.registry import names
-from rbpx.config.folders import folder
-from rbpx.config.request import KEYS
-from rbpx.laws.names import LAWS
-from rbpx.status import Status
 from rbpx.store.schema import COLUMNS
 from tests.support.composed import requests_of
 from tests.support.places import DOCS, PROJECT
@@ -77,38 +71,8 @@ def test_what_pages_list_is_what_the_code_says() -> None:
     assert [page for page, text in WHOLE.items() if filled(text) != text] == [], "`make reference` writes them anew"
 
 
-def test_every_column_of_a_relation_has_a_meaning() -> None:
-    for column in (column for columns in COLUMNS.values() for column in columns):
-        assert f"\n- `{column.name}`: {plain(meanings.COLUMNS[column.name])}\n" in WHOLE["reference/store.md"]
-
-
 def test_no_meaning_is_of_a_column_that_is_gone() -> None:
     assert set(meanings.COLUMNS) == {column.name for columns in COLUMNS.values() for column in columns}
-
-
-def test_every_law_and_status_is_explained() -> None:
-    assert [law for law in LAWS if f"`{law}`" not in WHOLE["reference/laws.md"]] == []
-    assert [status for status in Status if plain(status.remedy) not in WHOLE["reference/statuses.md"]] == []
-
-
-def test_every_verb_and_key_is_looked_up() -> None:
-    assert [verb for verb in names() if f"\n## {verb}\n" not in WHOLE["reference/verbs.md"]] == []
-    keys = [name for name, key in KEYS.items() if key.help]
-    assert len(keys) > 50
-    assert [key for key in keys if f"\n- `{key}`" not in WHOLE["reference/keys.md"]] == []
-    for verb in names():
-        section = WHOLE["reference/verbs.md"].partition(f"\n## {verb}\n")[2].partition("\n## ")[0]
-        assert f"python -m rbpx {verb}" in section or verb == "run"
-
-
-def test_every_family_and_dataset_is_looked_up() -> None:
-    for group, page in (("model", "families"), ("dataset", "datasets")):
-        text = WHOLE[f"reference/{page}.md"]
-        for path in (folder("conf") / group).glob("*.yaml"):
-            assert f"\n## {path.stem}\n" in text
-            for size, about in (yaml.safe_load(path.read_text()).get("sizes") or {}).items():
-                assert f"`{size}`" in text
-                assert f"`{about['id']}`" in text
 
 
 def test_text_of_the_code_means_nothing_to_markdown() -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbpx.cli.registry import asking, verbs
 from rbpx.questions import registry
 from tests.support.clone import Clone
 from tests.support.places import DOCS, PACKAGE
@@ -21,7 +20,6 @@ from tests.support.synthetic import Truth, write_store
 
 EXAMPLES = DOCS / "examples"
 PAGES = DOCS / "contributing"
-ALONE = {"D", "details", "next", "register", "spreadsheet"}  # keys that suit one question and no report
 STEPS = {
     "law.md": "rbpx/laws/quantities/reciprocal_rank.py",
     "family.md": "conf/model/schooner.yaml",
@@ -65,27 +63,6 @@ def test_a_law_and_a_question_are_one_new_file_and_one_new_folder(tmp_path: Path
     assert law["params"]["interval"] == "documents and models"
 
 
-# The verbs in the order of the list, and those that a report asks, without each question in turn.
-_WITHOUT = """
-import json, sys
-from pathlib import Path
-found = {}
-for folder in sorted(each.parent for each in Path("rbpx/questions").glob("*/__init__.py")):
-    away = folder.rename(Path("away"))
-    for name in [name for name in sys.modules if name.startswith(("rbpx.questions", "rbpx.cli", "rbpx.api"))]:
-        del sys.modules[name]
-    import rbpx.api.questions
-    from rbpx.cli.help import help_text
-    from rbpx.cli.registry import asking, names, verbs
-    from rbpx.questions.registry import report_keys
-    list(map(asking, names()))
-    assert all(map(help_text, ("", "all")))
-    found[folder.name] = list(verbs()), sorted(report_keys())
-    away.rename(folder)
-print(json.dumps(found))
-"""
-
-
 def test_no_module_that_questions_share_knows_one_of_them() -> None:
     names = "|".join(registry.names())
     knows = re.compile(rf"questions\.({names})\b|(?<!typed\()(?<!id=)[\"']({names})[\"']")
@@ -95,14 +72,3 @@ def test_no_module_that_questions_share_knows_one_of_them() -> None:
     themes_and_advice = {f'"{each}"' for each in (*registry.THEMES, *registry.REMOVED.values())}
     assert set(found.pop("registry.py")) <= themes_and_advice
     assert {name: known for name, known in found.items() if known} == {}
-
-
-def test_without_a_question_all_others_are_there_in_their_order(tmp_path: Path) -> None:
-    clone = Clone(tmp_path / "clone")
-    whole, keys = list(verbs()), {name: set(asking(name).keys) for name in registry.names()}
-    found = json.loads(clone.python(clone.root, "-c", _WITHOUT))
-    assert list(found) == sorted(keys)
-    asked = {name for name, each in registry.analyses().items() if each.in_report}
-    for gone, (left, of_report) in found.items():
-        assert left == [name for name in whole if name != gone]
-        assert set(of_report) | ALONE == ALONE | set().union(*(keys[name] for name in asked - {gone}))

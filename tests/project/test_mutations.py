@@ -49,12 +49,6 @@ def test_each_mistake_changes_one_line(project: Path) -> None:
     }
 
 
-def test_the_same_seed_draws_the_same_mistakes(project: Path) -> None:
-    drawn = sampled(project, ["laws"], 3, 1)
-    assert len(drawn) == 3
-    assert drawn == sampled(project, ["laws"], 3, 1) != sampled(project, ["laws"], 3, 2)
-
-
 def noted(project: Path, line: int) -> dict[str, list[str]]:
     """Module -> the functions that note who comes by a mistake in this line of the law."""
     mutants = [one for one in sampled(project, ["laws"], 99, 0) if one.line == line][:1]
