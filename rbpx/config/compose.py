@@ -53,16 +53,14 @@ class OwnFolder(SearchPathPlugin):
 
 @dataclass(frozen=True)
 class Jobs:
-    """The request of each job, in order, and the value of hydra/launcher=; None if this process runs the jobs."""
+    """The request of each job, and the value of hydra/launcher=; None if this process runs the jobs."""
 
     requests: list[Any]
     launcher: str | None = None
 
 
 def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, sweeps: bool = False) -> Jobs:
-    """Returns the requests that overrides, key=value as typed, make for a verb.
-
-    `own` is a folder of the user's configuration (--config-dir); `sweeps` makes lists jobs, as -m does.
+    """Returns the requests that overrides, key=value as typed, make for a verb; `sweeps` makes lists jobs, as -m does.
 
     Raises:
         RbpxError: a name does not exist, or a key does not take its value.
@@ -88,11 +86,7 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
 
 
 def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None = None) -> Any:
-    """Returns the request that Python values make; a text for a group chooses one of its files.
-
-    Raises:
-        RbpxError: as in `compose`.
-    """
+    """Returns the request that Python values make; a text for a group chooses one of its files; raises as `compose`."""
     chosen = {name: str(value) for name, value in values.items() if name in GROUPS and isinstance(value, str)}
     words = _checked(asking, [f"{name}={quoted(value)}" for name, value in chosen.items()], values)
     given = {name: _as_yaml(value) for name, value in values.items() if name not in chosen}
@@ -110,10 +104,7 @@ def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None =
 def launch(
     asking: Asking, flags: Sequence[str], overrides: Sequence[str], own: Path | None, task: Callable[[Any], None]
 ) -> None:
-    """Runs Hydra's own main, which gives the jobs of a sweep to the launcher, or obeys a flag such as --cfg.
-
-    `task` is called with the request of each job, in the job's process.
-    """
+    """Runs Hydra's own main, which obeys a flag such as --cfg, or has the launcher call `task` in a process per job."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors come as exceptions, not as printed tracebacks
     words = _checked(asking, overrides)
     places = places_of(words, own)
@@ -129,11 +120,7 @@ def launch(
 
 
 def restored(record: Mapping[str, Any]) -> GridKeys:
-    """Returns what the record of a run says of how its cells were asked for.
-
-    Raises:
-        RbpxError: the record is of another version of rbpx.
-    """
+    """Returns how a run was asked for, from its record; raises RbpxError for one of another version of rbpx."""
     schema = OmegaConf.structured(schema_of("record", {name: KEYS[name] for name in record}))
     try:
         return GridKeys(**vars(OmegaConf.to_object(OmegaConf.merge(schema, record))))

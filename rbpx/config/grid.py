@@ -42,12 +42,10 @@ class Cell:
         revision: as requested; None is the hub's default.
         non_embedding_params: S as published.
         text_hash: of the drawn documents; None if they are not on this machine, so that `key` finds no run.
-        window: tokens of a window at most; None is the model's context.
-        stride: tokens from one window to the next; None for half a window.
+        window: None is the model's context.
+        stride: None for half a window.
         engine_version: as requested; None accepts the engine's.
         stored_as: type of the weights in a GGUF file, such as Q4_1; the file's checksum is in the key.
-        pickled: whether weights may come from a pickle.
-        training: facts of the model's training.
     """
 
     family: str
@@ -210,10 +208,7 @@ def cells(
     stored_as: Mapping[str, str | None] | None = None,
     adapter_hashes: Mapping[str, str] | None = None,
 ) -> list[Cell]:
-    """Returns the grid of a request: one cell for each model of the family.
-
-    `beside` has facts of training from files beside local models.
-    """
+    """Returns a cell for each model of the family; `beside` has facts of training from files beside local models."""
     model, dataset, protocol, engine = request.model, request.dataset, request.protocol, request.engine
     if model is None or dataset is None or protocol is None:
         raise RbpxError(INCOMPLETE)

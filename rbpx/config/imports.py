@@ -114,31 +114,7 @@ def _fact(where: str, key: Any, value: Any) -> Any:
 class ImportConfig:
     """One file of published results: what its columns mean, and values for rows that do not name one.
 
-    Attributes:
-        file: in a named study, relative to the study's file.
-        source: the name under which the results are stored.
-        ties: the tie rule.
-        family: the family.
-        dataset: the dataset.
-        revision: the revision.
-        protocol: the protocol.
-        dtype: the precision.
-        variant: the variant.
-        schedule: of the learning rate.
-        tokens_per_step: D is the step times this.
-        schedule_tokens: D at which the schedule ends.
-        warmup_tokens: D at which the rate is highest first.
-        decay_tokens: tokens of the decay of schedule wsd.
-        decay: how the rate of schedule wsd falls.
-        final_lr: the rate at the end; a share of the highest where no row has a rate.
-        columns: field -> column of the file.
-        texts: text -> field -> column.
-        runs: quantity -> run -> S or facts of the run.
-        where: a SQL condition on the file's columns.
-        decimal: "," for a file with decimal commas.
-        sheet: of an Excel workbook, if several have content.
-        keep: which of several rows of one model at one step; null refuses such rows.
-        replace: whether what an earlier file of that name gave to that source goes.
+    `file` is relative to the study's file in a named study.
     """
 
     file: str | None = None
@@ -230,7 +206,7 @@ class ImportConfig:
 
 
 def choice_of(told: Any) -> tuple[str, Decimal | None]:
-    """Returns the column chosen for a field, and the factor of its numbers, if given."""
+    """Returns the column chosen for a field, and the factor of its numbers."""
     return (told["column"], large_number(told["times"])) if isinstance(told, Mapping) else (told, None)
 
 

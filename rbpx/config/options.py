@@ -120,8 +120,8 @@ class Draw(Enum):
     Attributes:
         whole: loads the dataset, shuffles it, and keeps the first `limit` documents.
         parts: reads only the row groups of its Parquet files that contain drawn rows.
-        stream: streams all rows, keeps those that meet the conditions, and draws from them.
-        first: streams the first `limit` that meet the conditions and shuffles them.
+        stream: draws from all rows that meet the conditions.
+        first: the first `limit` that meet the conditions, shuffled.
     """
 
     whole = "whole"

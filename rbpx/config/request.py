@@ -35,8 +35,6 @@ class Asking:
     """The keys of a verb.
 
     Attributes:
-        verb: its name.
-        kind: the dataclass of its keys.
         more: names of keys of the questions that it asks.
         performs: returns the keys of each question that its request names.
     """

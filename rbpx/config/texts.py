@@ -77,7 +77,7 @@ def said_in(path: Path, place: str) -> Iterator[tuple[tuple[Any, ...], str, str]
     `place` is the group under which Hydra puts the values, empty for a study.
 
     Raises:
-        RbpxError: a text in it was read as a number.
+        RbpxError: a text was read as a number.
     """
     from omegaconf import OmegaConf
 

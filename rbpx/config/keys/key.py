@@ -20,12 +20,8 @@ from rbpx.spelling import typed
 LARGEST_COUNT: Final = 2**31 - 1  # a k, a document or a token in the columns of the store
 LARGEST_NUMBER: Final = 1e60  # of tokens, or of FLOPs
 
-Reader = Callable[[str, Any], Any]
-"""What a key means: its name and what was typed in, the checked value out; raises RbpxError."""
-
-
-Files = Mapping[str, str | None]
-"""The file of conf/ that each group begins from."""
+Reader = Callable[[str, Any], Any]  # name of a key, what was typed -> the checked value; raises RbpxError
+Files = Mapping[str, str | None]  # group -> the file of conf/ that it begins from
 
 
 @dataclass(frozen=True)
@@ -35,12 +31,10 @@ class Key:
     Attributes:
         kind: for Hydra: the field's type, or Any where a reader accepts several.
         optional: whether null is a value.
-        help: with {models}, {datasets} and {experiments} for known names; empty for keys that only studies set.
-        read: checks what was typed and returns the value.
+        help: with {models}, {datasets}, {experiments} and {example}; empty for keys that only studies set.
         shown: behind the name in help, as in k=K.
         values: that completion offers.
         text: whether it takes text only, although its reader also takes lists or shorthands.
-        example: a value for {example} in its help.
     """
 
     name: str
@@ -126,9 +120,7 @@ class Keys:
     Of a field that several bases have, the first one counts. A plain value, no field, is that of verbs without the key.
 
     Attributes:
-        FILES: the files of conf/ that its request begins from.
         WITHOUT: inherited keys that it does not take.
-        typed: the values of its keys as typed.
         others: values, as typed, of the keys of questions that the verb asks.
     """
 
@@ -192,10 +184,7 @@ def positive(what: str) -> Reader:
 
 
 def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMBER) -> list[float]:
-    """Returns the numbers, up to `most`, of a key that takes one or several, such as 2e10 or 20B; none for None.
-
-    `what` completes the error's advice, as in "training FLOPs".
-    """
+    """Returns the numbers of a key that takes one or several, such as 2e10 or 20B; none for None; `what` as above."""
     numbers = []
     for each in [] if value is None else as_list(value):
         exact = large_number(each)

@@ -18,7 +18,6 @@ class StudyConfig:
 
     Attributes:
         grid: what the publication measured, and what is measured here.
-        published: the published result, with its source.
         would_change: the measurement that would change the answer.
         result: a SELECT over `found`, the rows of its analyses; `record` writes its answer into the file.
     """

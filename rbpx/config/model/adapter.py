@@ -32,11 +32,7 @@ def adapter_config(name: str) -> dict[str, Any]:
 
 
 def base_of(name: str) -> tuple[str, str | None]:
-    """Returns the id of an adapter's base model and its revision, None for the hub's default.
-
-    Raises:
-        RbpxError: it names no base, or a path that does not exist.
-    """
+    """Returns the id of an adapter's base model and its revision; raises RbpxError for no base, or a path that is not."""
     config = adapter_config(name)
     base = config.get("base_model_name_or_path")
     is_path = isinstance(base, str) and (base.startswith(("/", ".", "~")) or base.count("/") != 1)

@@ -1,8 +1,8 @@
 """The configuration of a family of models, from a file of conf/model or overrides, and its checkpoints.
 
 Checkpoints are revisions on the hub, at the steps that the family's file lists, or folders beside the finished model of
-a size, which is the default. A name that begins with `raw-` is a checkpoint whose learning rate had not decayed: its
-loss is higher than that of a finished model of as many tokens, so the two are never grouped together.
+a size. A name that begins with `raw-` is a checkpoint whose learning rate had not decayed: its loss is higher than that
+of a finished model of as many tokens, so the two are never grouped together.
 """
 
 import fnmatch
@@ -54,11 +54,7 @@ def log_spaced(steps: Sequence[int]) -> list[int]:
 
 
 def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | None) -> list[str | None]:
-    """Returns the revisions that `model.revision` names: one, a list, or all or log-spaced listed steps.
-
-    Raises:
-        RbpxError: the family lists no checkpoints.
-    """
+    """Returns the revisions that `model.revision` names; raises RbpxError for `all` or `log` of a family without any."""
     names = names_of("model.revision", revision)
     if not names or revision not in _EVERY:
         return [*names] if names else [None]
@@ -96,7 +92,7 @@ _KEYS: Final = {each.name: each.name.removeprefix("training_") for each in field
 
 @dataclass
 class SizeConfig:
-    """One size of a family (model.sizes.NAME).
+    """One size of a family (model.sizes.NAME), with facts of its training as of `TrainingFacts`.
 
     Attributes:
         id: hub id, folder or bundled name.
@@ -104,12 +100,6 @@ class SizeConfig:
         shape: keys of a transformers configuration, in addition to those of the family.
         source: where the shape is published.
         verified: whether S was checked against the released weights.
-        training_tokens: that the released model was trained on.
-        training_flops: as its source states them.
-        training_step: steps of its training.
-        unique_tokens: of its training text, each counted once.
-        training_seed: sizes with one S and different seeds are replicates.
-        variant: what is being compared, such as an optimizer or the data.
         revisions: names of further checkpoints of this size, in folders beside the one of `id`.
     """
 
@@ -129,35 +119,23 @@ class SizeConfig:
 
 @dataclass
 class ModelConfig:
-    """A family of models (conf/model/*.yaml).
+    """A family of models (conf/model/*.yaml); keys with help are not explained again here.
 
     Attributes:
-        family: its name.
         id: hub ids, folders or GGUF files, in place of `sizes`.
-        gguf: names of GGUF files in the folder `id`.
         revision: branch, tag or commit on the hub, such as step1000, or a list; `all` or `log` means all or log-spaced
             checkpoints. For checkpoints in folders also a pattern, `finished` or `raw`.
-        checkpoints: steps published as revisions stepN: numbers, and ranges {from: 1000, to: 143000, by: 1000}.
-        bos: which special tokens begin a document.
-        chat: renders conversations, or the context and target of items, by the tokenizer's chat template.
         system: text of the system's message, with `chat`; a conversation's own and a description follow it.
-        pickled: reads tensors from pytorch_model.bin if there are no safetensors; no code is run.
-        quantise: rounds the weights of linear layers to int8, int4 or nf4, by torchao; a question also takes the type
-            of a GGUF file, as Q4_1.
-        adapter: folder of an adapter of peft, such as LoRA, for each model; each of a list is a variant, and null is
-            the model alone.
+        quantise: a question also takes the type of a GGUF file, as Q4_1.
+        adapter: null in a list is the model alone.
         shape: keys of a transformers configuration that all sizes share, including `model_type`.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
-        tokens_per_step: training tokens of one step; revision stepN has N times as many.
+        checkpoints: steps published as revisions stepN: numbers, and ranges {from: 1000, to: 143000, by: 1000}.
+        tokens_per_step: revision stepN has seen N times as many.
         steps: of the whole training, at revision main.
         training_source: where the training is described.
-        tokens: training_tokens of the models of `id`, one number or a list.
-        flops: likewise training_flops.
-        step: likewise training_step.
-        unique_tokens: likewise.
-        seed: likewise training_seed.
-        variant: likewise.
+        tokens: training_tokens of the models of `id`, one number or a list; so are the facts that follow.
     """
 
     family: str | None = None
@@ -215,7 +193,7 @@ class ModelConfig:
         return self.id is None and any(size.revisions for size in self.sizes.values())
 
     def revisions(self) -> list[str | None]:
-        """Returns the revisions asked for, in order; None is the model that stands for a size.
+        """Returns the revisions asked for; None is the model that stands for a size.
 
         Raises:
             RbpxError: a name is unknown, or the family lists no checkpoints.
@@ -258,7 +236,7 @@ class ModelConfig:
     def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> TrainingFacts:
         """Returns facts of the training of one model at a revision: from keys, then from its entry and tokens_per_step.
 
-        `size` is None for a model given by its id; `place` is its index in the family, from 0.
+        `size` is None for a model given by its id.
         """
         given = {fact: getattr(self, key) for fact, key in _KEYS.items()}
         for fact, value in given.items():

@@ -25,11 +25,10 @@ class EngineConfig:
     """A running server that tells the log-probability and the rank of each token it is sent (conf/engine/*.yaml).
 
     Attributes:
-        name: vllm.
-        url: of its OpenAI-compatible interface, as http://host:8000/v1.
+        url: of its OpenAI-compatible interface.
         model: the name under which it serves the model; None: the model's own id or folder.
-        version: that it must have; None takes the one that it says. Part of what is asked where it is given.
-        timeout_s: seconds for an answer.
+        version: that it must have; None takes the one that it says.
+        timeout_s: for one answer.
     """
 
     name: str = "vllm"
@@ -67,7 +66,7 @@ class Split:
 
     Attributes:
         folder: for parts on disk that are not in the model's own files; it must outlive the model.
-        limits: bytes of weights on each GPU and the CPU, 0 on devices not named; None uses the free memory.
+        limits: 0 on devices not named; None uses the free memory.
     """
 
     folder: Path

@@ -30,7 +30,6 @@ class TrainingFacts:
     Attributes:
         training_tokens: D, repeated ones included.
         training_flops: C, as its source states it.
-        training_step: steps of the optimizer.
         unique_tokens: of the training text, each counted once.
         training_seed: tells trainings of one shape apart; models of one S with different seeds are replicates.
         variant: what is being compared, such as an optimizer or the data.

@@ -24,13 +24,10 @@ class ProtocolConfig:
     """How documents become windows (conf/protocol/*.yaml).
 
     Attributes:
-        name: of the protocol.
         window: tokens that the model reads at once; null is its context.
         whole: reads documents to their end, window after window, not their first window alone.
         stride: tokens from one window to the next, with `whole`; null is half a window.
-        padding: whether vocabulary rows without a token count.
-        prefix: the token that begins each window, with `whole`: bos, eos, a text that is one token, or an id; null is
-            what the tokenizer puts before the document.
+        prefix: null is what the tokenizer puts before the document.
     """
 
     name: str = "paper"
@@ -66,7 +63,7 @@ class ProtocolConfig:
             )
 
     def of_items(self) -> "ProtocolConfig":
-        """Returns the protocol for items: that of lm-evaluation-harness, with any window set by the user.
+        """Returns that of lm-evaluation-harness, for items, with any window set by the user.
 
         Raises:
             RbpxError: the protocol is of texts alone, or has a stride or a prefix.
@@ -93,19 +90,14 @@ class DatasetConfig(ItemKeys):
     """A dataset (conf/dataset/*.yaml); the keys of `ItemKeys` make items of its rows.
 
     Attributes:
-        name: its name in the store; by default that of the file or folder at `path`, with its chunk: notes, or
-            notes-paragraph.
+        name: in the store; by default as `file_name`.
         kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
         path: a file, a folder or a glob to read instead of the named source.
         hub: ORG/NAME of a dataset.
         subset: the configuration of the repository, if it has several.
         split: one, or several, such as validation+test.
-        revision: branch, tag or commit on the hub.
-        draw: how the sample is drawn.
         fields: of a row, joined by newlines into a document.
         articles: rows are lines of a running text; documents begin at lines ` = Title = `.
-        chunk: what makes a document of a text on this machine: none (all of it), paragraph (between blank lines) or
-            line.
         where: column -> the value that a row must have there, such as {meta.pile_set_name: Github}.
         longer_than: characters that a document must exceed.
         row_mib: limit of one row or text.

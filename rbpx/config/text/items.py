@@ -58,11 +58,7 @@ Template = tuple[str | Place, ...]
 
 
 def parse(key: str, template: str) -> Template:
-    """Splits a template into plain text and columns; a backslash followed by n is a line end.
-
-    Raises:
-        RbpxError: a brace is not closed, or braces hold no column or no function.
-    """
+    """Splits a template into text and columns, a backslash and n being a line end; raises RbpxError for no template."""
     parts: list[str | Place] = []
     try:
         fields = list(Formatter().parse(template.replace("\\n", "\n")))
@@ -109,7 +105,7 @@ class Task:
         right: the column that says which choice is right.
         labels: the values of `right`: a column that holds a list, or the labels themselves; None if it counts from 0.
         domains: category -> its domain.
-        messages: the column of a conversation, each of whose answers is an item; None for items of context and target.
+        messages: the column of a conversation, each of whose answers is an item.
     """
 
     context: Template
@@ -148,21 +144,17 @@ class ItemKeys:
         target: the column that is scored, or a template of it.
         messages: the column of a conversation, a list of records of role and content: each message of the assistant is
             scored after those before it, as model.chat=true renders them.
-        choices: the column that holds a list of choices, or a list of columns, of templates, or of the choices
-            themselves.
+        choices: the column that holds a list of choices, or a list of columns, templates, or choices.
         right: the column that says which choice is right: its number from 0, or its label.
         labels: of the choices in `right`: a column that holds a list, or the labels themselves.
-        delimiter: text between context and target; most tasks have a space there.
+        delimiter: between context and target; most tasks have a space there.
         description: template of the text before the examples and the context.
         clean: a function of templates for context, choices and target.
         category: the column of an item's subject; slices=category compares them.
         domains: domain -> its categories; slices=domain compares them.
         fewshot: examples, with their right answers, before each context.
         fewshot_split: of the examples; by default the dataset's own, without the item itself.
-        fewshot_path: the file of the examples.
-        fewshot_seed: of their draw; null takes the first ones.
-        fewshot_draw: whether items (of a category) share their examples (fixed) or each has its own (item).
-        joined: whether items whose target the tokenizer joins to its context are left out and counted, or refused.
+        fewshot_seed: null takes the first ones.
         chance: success of guessing, for imported results of this task.
     """
 
