@@ -1,8 +1,7 @@
 """Resamples the documents of a text: ranks of their tokens, bootstrap weights, and means with their replicates.
 
 Parts of one text are resampled together. Other dependence (one author's works) is unknown to the store; a test of the
-losses in source order shows it where such documents are neighbours. Counts come in a fixed document order, so that
-their sums are reproducible to the bit.
+losses in source order shows it where such documents are neighbours.
 
 Shapes: N runs, D documents, U units (documents, or texts that several were cut from), B replicates, T tokens.
 """
@@ -49,7 +48,7 @@ def rank_edges(V: int, per_decade: int) -> list[int]:
 
 
 def text_tokens(connection: duckdb.DuckDBPyConnection, run_id: str, ties: Ties) -> list[npt.NDArray[Any]]:
-    """Document, position, id, nats and rank of each scored token, as stored; questions share one read."""
+    """Document, position, id, nats and rank of each scored token; questions share one read."""
     tokens = ask_once(connection, "text_tokens", run_id=run_id, ties=ties.value)
     return [numbers(tokens[name]) for name in tokens.column_names]
 
@@ -126,7 +125,6 @@ class Documents:
     Attributes:
         unit_D: number of the unit of each document.
         n: units with a token.
-        effective: effective sample size.
         dependence: variance relative to that of independent units where neighbours in the source are alike, else 1.
         is_one_text: whether all are parts of one text; then each is a unit.
     """
@@ -170,19 +168,13 @@ class Documents:
         return lines
 
     def leave_too_narrow(self, half_width: float, variance: float) -> bool:
-        """Whether the dependence of documents reduces the coverage of a 95 % interval below 90 %.
-
-        `half_width` is for independent documents, `variance` is over them.
-        """
+        """Whether dependent documents, of this variance, reduce the coverage of a 95 % interval below 90 %."""
         more = (self.dependence - 1) * document_t(self.effective) ** 2 * variance
         return math.sqrt(half_width**2 + more) > _NARROW * half_width
 
 
 def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order: bool) -> G:
-    """Add the documents to a measured group; any other group is returned unchanged.
-
-    `tests_order` tests neighbours in the source for dependence; it counts two runs, which laws need anyway.
-    """
+    """Add the documents to a measured group; `tests_order` tests neighbours in the source for dependence."""
     if not group.is_measured:
         return group
     rows = ask_once(connection, "document_units", run_id=group.runs[0].run_ids[0])
@@ -225,8 +217,7 @@ def _losses(connection: duckdb.DuckDBPyConnection, group: Group, unit_D: npt.NDA
 def means(group: Group, request: Resampled, counted: pa.Table, total: str, n: str) -> tuple[Floats, Floats]:
     """The ratio of two sums over the documents of each run: the mean [N], and [B, N] under each replicate.
 
-    `counted` has run_id, doc_id and two columns to sum; documents without a token, which are drawn too, have no row.
-    NaN where no drawn document has a token.
+    Documents without a token have no row in `counted`, and are drawn too; NaN where none of those drawn has a token.
     """
     weights_BD = group.weights(request)
     sums = np.zeros((2, weights_BD.shape[1], len(group.runs)))

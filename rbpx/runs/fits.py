@@ -36,7 +36,6 @@ class Law:
     """One fitted law of a group.
 
     Attributes:
-        fit: its numbers; `reasons` has all statuses.
         choice: the form chosen by the comparison of forms.
         backtests: the law, fitted to the smallest sizes, against each larger one.
     """
@@ -114,11 +113,7 @@ def _check_unequal(series: Sequence[Points], method: Method, pins: Priors) -> No
 
 @contextmanager
 def naming(title: str) -> Iterator[None]:
-    """Add the title of the runs to an error about a fixed parameter.
-
-    Raises:
-        RbpxError: the error, with the title.
-    """
+    """Add the title of the runs to an error about a fixed parameter, as an RbpxError."""
     try:
         yield
     except ImpossiblePrior as error:
@@ -126,11 +121,7 @@ def naming(title: str) -> Iterator[None]:
 
 
 def pinning(method: Method, pins: Priors) -> Method:
-    """The method for a law with fixed parameters: `offset` where E is fixed.
-
-    Raises:
-        RbpxError: the method has no such parameter.
-    """
+    """The method for a law with fixed parameters, `offset` where E is; raises RbpxError if it has no such parameter."""
     if not pins:
         return method
     chosen = Method.offset if method is Method.ols and "E" in pins else method

@@ -58,8 +58,8 @@ class Group:
 
     Attributes:
         left_out: how many runs are no points, by reason.
-        left_out_by_place: how many checkpoints are no points because of their learning-rate schedule.
-        documents: for resampling; None where each document is a unit.
+        left_out_by_place: checkpoints that are no points because of their learning-rate schedule.
+        documents: None where each document is a unit.
         averaged: how many of the last checkpoints of each training are averaged; None where each is a point.
         n_underway: trainings that are not at the end of their plan.
         beaten: along C, runs left out because a run of at most as much compute has a lower loss.
@@ -89,7 +89,7 @@ class Group:
 
     @property
     def first(self) -> Run:
-        """A run with the names that all share, without a revision or variant in which they differ."""
+        """A run with the names that all share."""
         first = self.runs[0]
         differ: dict[str, Any] = {
             name: None for name in ("revision", "variant") if len({getattr(run, name) for run in self.runs}) > 1
@@ -186,7 +186,7 @@ class Group:
     def n_undecayed(self) -> int:
         """Points before the last of their training, without ends of decays; 0 if all are at a constant rate.
 
-        A single point may be finished whatever its schedule is called, so every training must have several.
+        A single point may be finished whatever its schedule is called, so every training must have several for that.
         """
         if {run.place for run in self.runs} == {SchedulePhase.constant} and min(Counter(self.trainings).values()) > 1:
             return 0

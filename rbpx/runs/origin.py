@@ -1,4 +1,4 @@
-"""Writes out the SQL query behind a figure, with its parameters as literals, for a user to reproduce the numbers."""
+"""Writes out the SQL query behind a figure, with its parameters as literals."""
 
 import re
 from collections.abc import Sequence

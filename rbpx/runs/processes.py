@@ -49,13 +49,9 @@ def n_workers() -> int:
 def in_order(
     function: Callable[..., T], calls: Sequence[tuple[Any, ...]], advance: Callable[[float], object] = lambda n: None
 ) -> list[T]:
-    """The results of a function for each set of arguments, in their order.
-
-    The function is at module level, so that another process can import it; `advance` is called with 1 as each call
-    ends.
+    """The results of a function at module level for each set of arguments; `advance` is called with 1 as each ends.
 
     Raises:
-        Exception: that of the first call that raised one; what was known of it is a note of it.
         MeasureError: a worker was killed.
     """
     n, results = n_workers() if len(calls) > 1 else 1, list[T]()

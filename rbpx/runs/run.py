@@ -36,11 +36,9 @@ class Run:
         active_params: parameters of S that one token uses; None where unknown, as of a dense model.
         schedule_tokens: D at which the schedule ends.
         warmup_tokens: D until which the rate rises.
-        decay_tokens: tokens of the decay of schedule wsd.
-        final_lr: the rate at the end; a share of the highest where no lr is known.
+        final_lr: a share of the highest where no lr is known.
         lr: learning rate at this step.
-        place: its place in the schedule.
-        size_by: which parameters S counts.
+        place: in the schedule.
     """
 
     run_ids: tuple[str, ...]
@@ -194,10 +192,7 @@ def is_state(revision: str | None) -> bool:
 
 
 def training_of(run: Run) -> tuple[Any, ...]:
-    """A key for the training of a run, shared by its checkpoints alone.
-
-    An imported row without a model and a step is a training of its own.
-    """
+    """A key that checkpoints of one training share; an imported row without a model and a step is one of its own."""
     of_size = (run.model, run.size, run.non_embedding_params, run.training_seed, *run.varied.items())
     if run.source != MEASURED and run.model is None and run.training_step is None:
         return (*of_size, run.training_tokens, run.training_flops, run.revision)

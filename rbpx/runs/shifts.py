@@ -33,9 +33,8 @@ class BeforeAfter:
 class LawShift:
     """One law in S before and after.
 
-    Attributes:
-        difference: the law of the ratio after / before, whose exponent is the difference of the exponents, since least
-            squares are linear in ln y.
+    The difference is the law of the ratio after / before, whose exponent is the difference of the exponents, since
+    least squares are linear in ln y.
     """
 
     law: str

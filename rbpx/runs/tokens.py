@@ -29,7 +29,7 @@ class Tokens(NamedTuple):
         x_T: ln of the position of each run on the axis, ascending.
         key_M: document, position and token id packed into one number, ascending.
         nats_MT: -logprob under each run.
-        rank_MT: rank under each run, one run after another in memory.
+        rank_MT: one run after another in memory.
         weights_BD: how often each document is drawn in each replicate.
         n_left_out: tokens of the last run that another one did not score.
     """

@@ -99,17 +99,11 @@ class LastHeartbeat:
 
     Attributes:
         facts: the names of the cell, host, pid, since, n_tokens, tokens_done, tokens_per_s.
-        alive: whether the cell is being measured; else its process was stopped.
+        alive: else its process was stopped.
     """
 
     facts: Record
     alive: bool
-
-    @property
-    def share(self) -> float | None:
-        """The share of its tokens that is done; None before their number is known."""
-        n_tokens = self.facts["n_tokens"]
-        return None if not n_tokens else float(self.facts["tokens_done"] / n_tokens)
 
 
 def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
@@ -162,13 +156,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class CellState:
-    """The state of one cell.
-
-    Attributes:
-        run_id: the run that answers it.
-        error: why it failed.
-        heartbeat: the last one of the process that measures or measured it.
-    """
+    """The state of one cell, the run that answers it, or why it failed."""
 
     cell: Cell
     state: State
@@ -193,8 +181,8 @@ class CellState:
 def cell_states(cells: Sequence[Cell], store: Store) -> list[CellState]:
     """The state of each cell of a grid.
 
-    A cell is found by its key. Without its text on this machine it has no key; the newest cell with the same names,
-    model, protocol, dtype, sample size and seed is used instead.
+    Without its text on this machine a cell has no key; the newest with the same request, apart from the text, is used
+    instead.
     """
     heartbeats, states = read_heartbeats(store), []
     unnamed = any(cell.text_hash is None for cell in cells)  # otherwise only the records of the cells are read

@@ -25,7 +25,7 @@ def export(
     """Write a relation or the answer to a query, atomically.
 
     `what` is a relation, which has no time limit, or one SELECT; FILE.duckdb is a copy of all relations as tables.
-    `output` None is stdout; `suffix` is `.csv`, `.json` or `.parquet` where the output does not end in one of them.
+    `output` None is stdout; `suffix` is for an output that does not end in one.
 
     Raises:
         RbpxError: there is no such store or relation, DuckDB refuses the query, or the file cannot be written.

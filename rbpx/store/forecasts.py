@@ -15,10 +15,9 @@ _KIND = "forecasts"
 
 
 def register(store: Store, name: str, facts: Record, predictions: Sequence[Record]) -> str:
-    """Write predictions under a name that no forecast of the store has; returns their id.
+    """Write predictions, and the `facts` that all share, under a name that no forecast has; returns their id.
 
-    The record has its time and the hashes of its runs, which `store verify` compares; `facts` are what all predictions
-    share.
+    The record has its time and the hashes of its runs, which `store verify` compares.
 
     Raises:
         RbpxError: the store has a forecast of that name, or cannot be written.
@@ -35,11 +34,7 @@ def register(store: Store, name: str, facts: Record, predictions: Sequence[Recor
 
 
 def refuse_known(name: str, known: Iterable[Record]) -> None:
-    """Refuse a name that a forecast has.
-
-    Raises:
-        RbpxError: with the time of that forecast.
-    """
+    """Raises RbpxError for a name that a forecast has."""
     for record in known:
         if record["name"] == name:
             at = str(record.get("registered_at"))[:16]

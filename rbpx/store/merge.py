@@ -85,10 +85,7 @@ class Merged:
 def missing(
     source: Source, kind: str, has: Callable[[str], bool], merged: Merged, advance: Callable[[], None] = lambda: None
 ) -> Iterator[str]:
-    """The names of a kind that a source has and a target has not; counts the others.
-
-    `advance` is called after each run.
-    """
+    """The names of a kind that a source has and a target has not; counts the others."""
     for name in source.names(kind):
         if not is_name(name):
             of, none = ("run ", "run") if kind == MANIFESTS else (f"{kind}/", "record")

@@ -37,11 +37,7 @@ def end_fault(path: str) -> str | None:
 
 
 def changed(path: Path, sha256: str) -> str | None:
-    """How a table differs from the one of this SHA-256; reads every byte.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """How a table differs from the one of this SHA-256; reads every byte."""
     same = sha256_of(path) == sha256
     return None if same else f"{path.name} has changed since it was written (its sha256 is not the manifest's)"
 

@@ -69,11 +69,7 @@ def _seal_of(text: str) -> str:
 
 
 def read_json(path: Path) -> tuple[Record, str]:
-    """The object of a JSON file without its seal, and the text of the file.
-
-    Raises:
-        OSError, ValueError: there is none, or it has changed since it was sealed.
-    """
+    """The object of a JSON file without its seal, and its text; OSError or ValueError for none, or one that changed."""
     if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its writer
         raise ValueError("it is no regular file")
     text = path.read_bytes().decode()
@@ -128,10 +124,7 @@ def need_fault(record: Record, needed: Mapping[str, type]) -> str | None:
 
 
 def record_fault(kind: str, name: str, record: Record) -> str | None:
-    """The fault of a record from this store or another.
-
-    Every name in it is a plain file name then, and its own is that of its file.
-    """
+    """The fault of a record; without one every name in it is a plain file name, and its own is that of its file."""
     fault = need_fault(record, NEEDED[kind])
     if fault is not None:
         return fault
@@ -163,11 +156,7 @@ _FACTS: Final = {
 
 
 def manifest_fault(run_id: str, facts: Record) -> str | None:
-    """The fault of a manifest, whose facts have the types and ranges of their columns.
-
-    Raises:
-        RbpxError: it has a newer format than this version reads.
-    """
+    """The fault of a manifest, whose facts have the types and ranges of their columns; raises as `check_format`."""
     if facts.get("run_id") != run_id:
         return f"manifest.json is that of run {as_written(facts.get('run_id'))}"
     if not isinstance(facts.get("format", 1), int):

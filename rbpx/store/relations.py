@@ -84,12 +84,9 @@ def _sql_files() -> tuple[Path, ...]:
 
 
 def relations_of(connection: duckdb.DuckDBPyConnection, store: "Store", with_fits: bool = True) -> None:
-    """Make the relations of a store; logs each run, record and file that cannot be read.
+    """Make the relations of a store; logs each run, record and file that cannot be read; raises as `check_format`.
 
     Only users' queries read `fits`, `rank_fits` and `failures` (`with_fits`).
-
-    Raises:
-        RbpxError: a run has a newer format than this version reads.
     """
     facts = records_of(connection, store, BY_RECORD if with_fits else ("runs", "forecasts"))
     known: list[tuple[str, str | None, str, str | None]] = [
@@ -112,7 +109,7 @@ def relations_of(connection: duckdb.DuckDBPyConnection, store: "Store", with_fit
 
 
 def records_of(connection: duckdb.DuckDBPyConnection, store: "Store", names: Iterable[str]) -> dict[str, Record]:
-    """Make tables of records; returns the manifests of readable runs by their run_id, for `runs`.
+    """Make tables of records, and return the manifests of readable runs by their run_id, for `runs`.
 
     Records are listed before runs, as a process writes a run before the cell that names it.
     """
@@ -197,11 +194,7 @@ def files_of(
 
 
 def check_read(connection: duckdb.DuckDBPyConnection, query: str, run_ids: Sequence[str] | None = None) -> None:
-    """Compare the files that a query reads, of some runs or of all, with what was written.
-
-    Raises:
-        MeasureError: one has changed.
-    """
+    """Raises MeasureError where a file that a query reads, of some runs or of all, has changed since it was written."""
     words = {*re.findall(r"\w+", query.lower())}
     for name in (name for name, names in _READ_BY.items() if words & names):
         for _, path, sha256 in files_of(connection, [name], run_ids):

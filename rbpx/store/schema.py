@@ -12,11 +12,7 @@ FORMAT = 2  # of the run folders; part of run_id, so that a new format measures 
 
 
 def check_format(run_id: str, number: object) -> None:
-    """Refuse a run that a newer version wrote.
-
-    Raises:
-        RbpxError: its format is above ours.
-    """
+    """Raises RbpxError for a run whose format is newer than this version reads."""
     if isinstance(number, int) and number > FORMAT:
         raise RbpxError(
             f"run {run_id} has format {number}, but this rbpx reads formats up to {FORMAT}; update rbpx, or name "

@@ -54,10 +54,7 @@ _MOST_BYTES: Final = 256 * _MIB  # size of the cache
 
 @contextmanager
 def connect(store: "Store", with_fits: bool = True, limits: SqlLimits = _LIMITS) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Connect to the relations of a store in memory; statements reach no file outside of the store and no setting.
-
-    `with_fits` includes `fits`, `rank_fits` and `failures`.
-    """
+    """Connect to the relations of a store in memory; statements reach no file outside of the store and no setting."""
     with _limited(limits) as connection:
         relations_of(connection, store, with_fits)
         _lock(connection, store.root)
@@ -114,11 +111,7 @@ def shared(store: "Store", limits: SqlLimits) -> Iterator[duckdb.DuckDBPyConnect
 
 
 def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> pa.Table:
-    """Run one of the queries of rbpx, with its `$parameters` bound.
-
-    Raises:
-        MeasureError: a file of the store cannot be read.
-    """
+    """Run one of the queries of rbpx; raises MeasureError where a file of the store cannot be read."""
     query = read_sql(name)
     named = [parameters[key] for key in ("run_id", "smaller_run_id") if key in parameters]
     check_read(connection, re.sub("--.*", "", query), named or parameters.get("run_ids"))
@@ -167,13 +160,7 @@ def ask_beside(connection: duckdb.DuckDBPyConnection, rows: pa.Table, name: str,
 def ask_where(
     connection: duckdb.DuckDBPyConnection, rows: pa.Table, key: str, condition: str, name: str, limits: SqlLimits
 ) -> pa.Table:
-    """Run one query of rbpx on the rows that meet a user's condition; the query calls them `given`.
-
-    Rows have the columns that the condition may use, and `row`, the index of each; `key` held it.
-
-    Raises:
-        RbpxError: as `meets`.
-    """
+    """Run one query of rbpx on the rows that meet a user's condition, each with its index `row`; raises as `meets`."""
     return ask_beside(connection, rows.filter(_truths(connection, rows, key, condition, limits)), name)
 
 

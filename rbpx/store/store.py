@@ -75,19 +75,10 @@ def is_remote(name: str) -> bool:
 
 
 class Store:
-    """A folder of runs and of what was computed from them. Any number of processes may write different runs at once.
-
-    Attributes:
-        root: the folder.
-        name: as users call it.
-    """
+    """A folder of runs and of what was computed from them. Any number of processes may write different runs at once."""
 
     def __init__(self, root: Path | str) -> None:
-        """Open a store; its folder is made when something is first written to it.
-
-        Raises:
-            RbpxError: the path is a URL or a file.
-        """
+        """Open a store, whose folder is made by the first write; raises RbpxError for a URL or a file."""
         if is_remote(str(root)):
             raise RbpxError(
                 f"store={root} is not a folder, and a store is one; copy what is there into one: "
@@ -110,12 +101,7 @@ class Store:
         return rows
 
     def sql(self, query: str) -> pa.Table:
-        """The answer to one SELECT over the relations of the store.
-
-        Raises:
-            RbpxError: it is not a SELECT, or DuckDB refuses it.
-            MeasureError: a file of the store cannot be read.
-        """
+        """The answer to one SELECT over the relations of the store; raises as `rbpx.store.sql.user_rows`."""
         from rbpx.store.sql import ask_user, connect
 
         with connect(self) as connection:
@@ -170,11 +156,7 @@ class Store:
         return regular
 
     def file(self, kind: str, name: str) -> Path:
-        """The path of a record, a manifest (by its run) or a Parquet file of a folder, whether or not it exists.
-
-        Raises:
-            RbpxError: the name would lead out of the store.
-        """
+        """The path of a record, a manifest (by its run) or Parquet file; RbpxError for a name that leads elsewhere."""
         if not is_name(name):
             raise RbpxError(f"{name!r} in {kind} of store={self.name} is no name, as it leads elsewhere; remove it")
         return self.root / place_of(kind, name)
@@ -271,10 +253,7 @@ class Store:
             yield Path(folder)
 
     def write_run(self, run_id: str, facts: Record, tables: dict[str, pa.Table]) -> None:
-        """Write a run to a temporary folder and rename it; an existing run stays.
-
-        Its manifest has the SHA-256 of each table, by which `verify` and `merge` check them.
-        """
+        """Write a run; an existing one stays. Its manifest has the SHA-256 of each table, by which they are checked."""
 
         def fill(folder: Path) -> None:
             folder.mkdir()
@@ -302,12 +281,7 @@ class Store:
             fill(folder)
 
     def place_file(self, path: Path, fill: Callable[[Path], object]) -> None:
-        """Let `fill` make a file outside the runs at a temporary path, and rename it.
-
-        Raises:
-            MeasureError: the disk is full, or fails.
-            RbpxError: the store is read-only.
-        """
+        """Let `fill` make a file outside the runs at a temporary path, and rename it; raises as `unwritten`."""
         try:
             with atomic_write(path) as temporary:
                 fill(temporary)
@@ -323,14 +297,10 @@ class Store:
             )
 
     def write_record(self, kind: str, name: str, record: Record) -> None:
-        """Write one record of a kind; a record of the same name is replaced.
+        """Write one record of a kind, in place of one of the same name; raises as `unwritten`.
 
         Where the store is read-only or the disk is full, a record computed from runs is only logged as not kept: the
         same question computes it again.
-
-        Raises:
-            MeasureError: the disk fails, or is full and the record is not computed.
-            RbpxError: the store is read-only, and the record is not computed.
         """
         text, durable = sealed(record), kind not in _COMPUTED
         try:
@@ -341,7 +311,7 @@ class Store:
             _LOGGER.warning(f"store={self.name} cannot be written: {problem.strerror}; the answer is not kept in it")
 
     def unwritten(self, problem: OSError) -> RbpxError:
-        """The error to raise where something cannot be written, with advice."""
+        """The error to raise where something cannot be written: MeasureError, or RbpxError for a read-only store."""
         line = f"store={self.name} cannot be written: {problem.strerror or problem}; "
         if is_refusal(problem):
             return RbpxError(f"{line}name another folder: {typed(store='DIR')}")

@@ -41,12 +41,7 @@ class Bucket:
     """A store in object storage, to merge from (`merge.Source`) and push to."""
 
     def __init__(self, url: str) -> None:
-        """List its contents.
-
-        Raises:
-            RbpxError: the library is not installed, or the URL is invalid.
-            MeasureError: it does not answer, or gives no access.
-        """
+        """List its contents; RbpxError without its library or for a wrong URL, MeasureError if it does not answer."""
         if not url.startswith(_KNOWN):
             raise RbpxError(f"{url} is no place that a store is copied to; known: a folder, {', '.join(_KNOWN)}")
         try:

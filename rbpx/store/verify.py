@@ -33,12 +33,7 @@ _COUNTED: Final = (
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault in a store.
-
-    Attributes:
-        kind: `run`, `cell`, `fit`, `rank_fit`, `failure`, `forecast`, `vocab`, `best`, `import`.
-        name: of the run, the record or the file.
-    """
+    """A fault of a run, or of a record or file by its kind, as `cell`, `rank_fit` or `import`."""
 
     kind: str
     name: str
@@ -54,8 +49,7 @@ class Verified:
         faults: runs first.
         n_records: requests, fits, failures and forecasts.
         n_files: vocabularies, imports, samples and files of `BESIDE`.
-        n_bytes: of runs.
-        n_tokens: in sound runs.
+        n_bytes: of runs; n_tokens in sound ones.
         leftovers: unfinished files of running or killed processes.
     """
 
@@ -164,11 +158,7 @@ def tables_hash(manifest: Mapping[str, object]) -> str:
 
 
 def run_fault(run_id: str, folder: Path) -> str | None:
-    """The fault of the folder of a run; reads every byte.
-
-    Raises:
-        RbpxError: the run has a newer format than this version reads.
-    """
+    """The fault of the folder of a run; reads every byte; raises as `check_format`."""
     try:
         try:
             facts, _ = read_record(MANIFESTS, run_id, folder / MANIFEST)
@@ -209,11 +199,7 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 
 def read_own(kind: str, path: Path) -> pa.Table:
-    """As `read_whole`, for a file outside the runs, whose rows must match its name.
-
-    Raises:
-        ValueError: the rows belong to another name, as those of a copy, or have changed.
-    """
+    """As `read_whole`, for a file outside the runs; ValueError where rows are not of its name, as those of a copy."""
     table, column = read_whole(path), {"vocab": "tokenizer_hash", **dict.fromkeys(BESIDE, "run_id")}.get(kind)
     is_other = kind == "imports" and path.stem.rpartition("-")[2] != digest_of_rows(table)
     if is_other or (column and table[column].unique().to_pylist() != [path.stem]):

@@ -85,13 +85,6 @@ def test_a_mark_that_is_being_written_when_its_block_ends_does_not_come_back(
     assert list(tmp_path.glob("running/*")) == []
 
 
-def test_a_mark_tells_how_far_and_how_long_still(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    rewritten(store, n_tokens=1000, tokens_done=250, tokens_per_s=50.0)
-    (found,) = read_heartbeats(store).values()
-    assert found.share == 0.25
-
-
 def test_only_the_process_that_leads_leaves_a_mark(tmp_path: Path) -> None:
     with heartbeat(Store(tmp_path), NAMES, leads=False):
         assert not (tmp_path / "running").exists()

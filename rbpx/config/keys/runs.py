@@ -223,7 +223,7 @@ class GridKeys(Seeded, Chosen):
                 raise RbpxError(f"{name}={value} is of rbpx's own measuring, not of engine={self.engine.name}; drop it")
 
     def tokens_in_batch(self, device: str) -> int:
-        """Returns padded tokens of a batch on cpu or cuda; of 1 a window is a batch, whose numbers depend on no other."""
+        """Returns padded tokens of a batch on cpu or cuda; 1 makes each window a batch, independent of the others."""
         return 1 if self.deterministic else self.tokens_per_batch or (4096 if device == "cpu" else 32_768)
 
 

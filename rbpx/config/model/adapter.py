@@ -32,7 +32,7 @@ def adapter_config(name: str) -> dict[str, Any]:
 
 
 def base_of(name: str) -> tuple[str, str | None]:
-    """Returns the id of an adapter's base model and its revision; raises RbpxError for no base, or a path that is not."""
+    """Returns the id and revision of an adapter's base model; raises RbpxError if it names none, or a wrong path."""
     config = adapter_config(name)
     base = config.get("base_model_name_or_path")
     is_path = isinstance(base, str) and (base.startswith(("/", ".", "~")) or base.count("/") != 1)

@@ -54,7 +54,7 @@ def log_spaced(steps: Sequence[int]) -> list[int]:
 
 
 def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | None) -> list[str | None]:
-    """Returns the revisions that `model.revision` names; raises RbpxError for `all` or `log` of a family without any."""
+    """Returns the revisions that `model.revision` names; raises RbpxError if a family lists none for `all` or `log`."""
     names = names_of("model.revision", revision)
     if not names or revision not in _EVERY:
         return [*names] if names else [None]

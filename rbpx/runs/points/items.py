@@ -42,15 +42,12 @@ class Answers:
         item_I: number of the item in the sample, ascending, with gaps where items were left out.
         right_I: whether the right choice has the highest log-likelihood; without choices, whether each token is greedy.
         right_by_characters_I: the same over the characters of the choice; NaN without choices.
-        right_by_bytes_I: over its bytes.
         chance_I: one over the number of choices; NaN without.
-        probability_I: of the right choice among the choices, or of the target where there are none.
-        nats_I: of the target, or of the right choice.
-        bytes_I: of its tokens.
+        probability_I: of the right choice among the choices, or of the target where there are none; so is nats_I.
         words_I: of a text; NaN for items.
         tied_I: whether a tie decides: the right choice is as likely as another, and none is likelier; without choices,
             whether greedy decoding depends on one.
-        ranks: of its tokens, in order.
+        ranks: of the tokens of the right choice or target.
     """
 
     item_I: npt.NDArray[np.int64]
@@ -131,11 +128,9 @@ def documents_of_items(connection: duckdb.DuckDBPyConnection, store: str, run_id
 def item_views(
     runs: Sequence[Run], answers: Sequence[Answers], items: Sequence[int], documents: dict[int, Document]
 ) -> Iterator[Record]:
-    """Records of some items of a task, to each of which each run has an answer.
+    """Records of some items of a task; `context` and `target` are None where their source is gone.
 
-    Each has `item`, its number in the sample; `context` and `target`, None where their source is gone; and `readings`,
-    for each model its `size`, whether it `is_right`, the `probability` of the right choice or the target, and its
-    `ranks`.
+    `readings` has for each model its `size`, `is_right`, `probability` and `ranks`, as of `Answers`.
     """
     for item in items:
         document, context, target = documents.get(item), None, None

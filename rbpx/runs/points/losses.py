@@ -37,11 +37,9 @@ class Pairs:
     Attributes:
         x_k: k of the quantity of the axis.
         members: the runs at which both are known and positive.
-        alone: runs of models that were measured on the other text only.
-        x_A: their x.
+        alone: runs of models that were measured on the other text only; x_A are their x.
         doubts: warnings that hold before anything is fitted.
-        chance: success of guessing, where y is a share of misses, which is fitted as odds
-            (`rbpx.laws.losses.guessing`).
+        chance: success of guessing, where y is a share of misses, fitted as odds (`rbpx.laws.losses.guessing`).
         is_chance_known: False where chance is taken to be 0.
         at_chance: family, x and y of models that do no better than guessing, among those left out.
     """

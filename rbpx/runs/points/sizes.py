@@ -72,8 +72,8 @@ def weigh(
 ) -> Evidence:
     """Compute the curves of a run and of its replicates from the rank counts of each document (`document_ranks`).
 
-    `weights_BD` says how often each document is drawn; quantities beyond RBP and cross-entropy are computed only if
-    named in `laws`; `kept` keeps results for the same counts and weights.
+    Quantities beyond RBP and cross-entropy are computed only if named in `laws`; `kept` keeps results for the same
+    counts and weights.
     """
     doc, rank, tokens, logprob = (numbers(counts[name]) for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))
     weights_BD = weights_BD.astype(np.float64, copy=False)
@@ -195,9 +195,8 @@ class Points:
     Attributes:
         runs: at which it is known.
         y_N: -ln RBP_k, or nats. Infinite where RBP_k is 0.
-        y_BN: bootstrap replicates; None without documents to resample.
+        y_BN: None without documents to resample.
         doubt: a warning that holds before anything is fitted.
-        n_effective: effective sample size.
     """
 
     law: str
@@ -273,10 +272,7 @@ def evidence_kept() -> Iterator[None]:
 
 
 def side_by_side() -> ThreadPoolExecutor:
-    """A thread pool with one run per task; numpy releases the interpreter's lock.
-
-    More threads than cores would only evict each other's blocks from the caches.
-    """
+    """A thread pool with a run per task; more threads than cores would evict each other's blocks from the caches."""
     return ThreadPoolExecutor(min(_MOST_THREADS, n_cores()))
 
 

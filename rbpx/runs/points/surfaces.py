@@ -50,11 +50,11 @@ class Trained:
     Attributes:
         members: the runs at which it is known.
         runs: their S, D, y and training; y must be positive for a form to be fitted.
-        sign: -1 where all values are negative and y is their absolute value; otherwise 1.
+        sign: -1 where all values are negative and y is their absolute value.
         doubt: a warning that holds before anything is fitted.
         cells: how the point of each size and number of tokens was found; empty where each run is a point.
-        outside: outliers, a row each.
-        largest_off: the largest runs, where the other runs do not predict them.
+        outside: outliers.
+        largest_off: the largest runs, where the others do not predict them.
     """
 
     law: str
@@ -125,21 +125,13 @@ def trained_quantities(connection: duckdb.DuckDBPyConnection, group: Group, requ
 
 
 def refuse_routed(trained: Trained) -> None:
-    """Check that C is 6 S D.
-
-    Raises:
-        RbpxError: S counts experts that a token does not use.
-    """
+    """Raises RbpxError where C is not 6 S D, as S counts experts that a token does not use."""
     if any(run.is_routed for run in trained.members):
         raise RbpxError("runs cost 6 S D, and S counts experts that a token does not use; add size_by=active")
 
 
 def with_constants(forms: Sequence[str], pins: Priors) -> None:
-    """Check that the forms of a surface have the constants that are fixed.
-
-    Raises:
-        RbpxError: a form lacks one, or there is no form.
-    """
+    """Raises RbpxError where a form of a surface lacks a constant that is fixed, or there is no form."""
     lacking = [form for form in forms if not has_constants(form, pins)]
     if lacking or not forms:
         typed = ", ".join(f"{name}={pin}" for name, pin in pins.items())
@@ -252,11 +244,7 @@ def doubts_of_points(group: Group, trained: Trained, fit: Surface) -> tuple[Stat
 
 
 def asked_forms(group: Group, forms: Sequence[str], request: Forms, unique_tokens: float | None = None) -> list[str]:
-    """The forms that were typed.
-
-    Raises:
-        RbpxError: the runs cannot tell one, or what repeated tokens are worth.
-    """
+    """The forms that were typed; raises RbpxError where the runs cannot tell one, or what repeated tokens are worth."""
     asked = [] if request.typed["form"] is None else [form for form in request.form if form in forms]
     lacks = request.typed["form"] is not None and not asked
     if lacks or (unique_tokens and "data_constrained" not in forms):
@@ -276,7 +264,7 @@ def judged_alone(group: Group, trained: Trained, fit: Surface, tests: Sequence[H
 def surface_record(group: Group, trained: Trained, fit: Surface, tests: Sequence[HeldOut], **more: Any) -> Record:
     """The row of `fits`; its id contains the points, because imported runs share the id of their file.
 
-    `tests` are of its form on the largest runs, held out; `more` are further params.
+    `tests` are of its form on the largest runs; `more` are further params.
     """
     params, reasons = fit.record(), judged_alone(group, trained, fit, tests)
     how = {name: params.pop(name) for name in ("form", "objective_name", "delta")}

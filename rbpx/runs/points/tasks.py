@@ -30,7 +30,6 @@ class TaskValues:
     Attributes:
         chance: success of guessing; None where no success is known.
         success_R: share of the items that each run gets right; NaN where unknown.
-        n_items: None where unknown.
         features: those known for any run; NaN where unknown, infinite for a share of 0.
     """
 
@@ -52,11 +51,7 @@ class TaskValues:
 
 
 def task_values(connection: duckdb.DuckDBPyConnection, group: Group, request: Tasks) -> TaskValues | None:
-    """The requested features that are known; None for a measured text, which has no items.
-
-    Raises:
-        RbpxError: success of guessing is not known.
-    """
+    """The features that are known; None for a measured text, which has no items; raises RbpxError without chance."""
     if group.is_measured:
         return _measured(connection, group, request)
     values = _imported(group, request)

@@ -51,15 +51,9 @@ def select(
 ) -> list[Group]:
     """Select the groups of a request.
 
-    Args:
-        connection: of the store.
-        request: narrows the runs.
-        cells: of a grid.
-        by: what points differ in: in size alone, along the axis of the request, or in size and tokens.
-        sizes: those that a law needs; checkpoints with fewer are dropped where a family has enough.
-        needs_law: whether groups without a law in one variable are left out.
-        best_of_budget: whether only the best run of each budget stays along C.
-        needs_tokens: by training, whether trainings with unknown tokens are left out, and `last=` averages.
+    Checkpoints with fewer `sizes` than a law needs are dropped where a family has enough. `needs_law` leaves out groups
+    without a law in one variable, `best_of_budget` keeps the best run of each budget along C alone. By training,
+    `needs_tokens` leaves out trainings with unknown tokens, and `last=` averages.
 
     Raises:
         RbpxError: the request has an axis that the verb does not have, or its runs cannot be combined.
@@ -84,10 +78,7 @@ def select(
 
 
 def select_alike(connection: duckdb.DuckDBPyConnection, request: Narrowing, cells: Cells = None) -> list[Group]:
-    """Select all runs of a request, grouped by what they share, for questions that fit no law to a group.
-
-    `checkpoints=last` keeps the last checkpoint of each training.
-    """
+    """Select all runs of a request, grouped by what they share, for questions that fit no law to a group."""
     takes_last = request.checkpoints is Checkpoints.last
 
     def alike(run: Run) -> tuple[str, ...]:
@@ -279,10 +270,7 @@ def group_of(
 
 
 def _of_one_kind(groups: Sequence[Group]) -> list[Group]:
-    """Drop groups of raw checkpoints where the same family and text has finished models.
-
-    Their learning rate has not decayed, so their loss exceeds that of a model finished after as many tokens.
-    """
+    """Drop groups of raw checkpoints where the same family and text has finished models, whose losses are lower."""
     raw = [is_raw(group.first.variant) for group in groups]
     finished = {_beside(group) for group, is_so in zip(groups, raw, strict=True) if not is_so}
     n_raw: dict[tuple[str, ...], int] = {}

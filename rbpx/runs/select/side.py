@@ -22,11 +22,7 @@ class Side:
 
     @classmethod
     def read(cls, key: str, name: Any) -> "Side":
-        """Parse the name of a side.
-
-        Raises:
-            RbpxError: the name is missing, or neither a model nor a run_id.
-        """
+        """Parse the name of a side; raises RbpxError where it is neither a model nor a run_id."""
         if not isinstance(name, str) or not ("/" in name or re.fullmatch(r"[0-9a-f]{16}", name)):
             raise RbpxError(
                 f"{key}={name or ''} names no model; give FAMILY/SIZE, with @REVISION and :DTYPE where needed, or a "
@@ -42,11 +38,7 @@ class Side:
         return self.name in (*names, _full(run), *run.run_ids)
 
     def one_of(self, runs: Iterable[Run]) -> Run | None:
-        """The run of this side on one text, or None.
-
-        Raises:
-            RbpxError: several runs match.
-        """
+        """The run of this side on one text, or None; raises RbpxError where several match."""
         meant = [run for run in runs if self.means(run)]
         if len(meant) > 1:
             named = ", ".join(f"{run.run_id} ({_full(run)})" for run in meant)

@@ -36,8 +36,7 @@ def select_runs(
     With `plans`, rates without a value, which are of the plans of runs, are among them.
 
     Raises:
-        RbpxError: the request names a model that is not a family, or counts parameters that are unknown or
-            inconsistent.
+        RbpxError: the request names a model that is not a family, or counts parameters that are unknown.
     """
     runs = [run for run in _selected(connection, request, cell_keys) if plans or not run.is_plan]
     unknown = [run for run in runs if run.total_params is None]
@@ -65,11 +64,7 @@ def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Narrowing, da
 
 
 def choices(request: Narrowing) -> dict[str, list[str] | None]:
-    """The names by which a request filters the runs of a store; None for all.
-
-    Raises:
-        RbpxError: the request names a model that is not a family.
-    """
+    """The names by which a request filters the runs of a store; None for all; raises as `family_name`."""
     model, dataset, protocol = request.model, request.dataset, request.protocol
     families = request.family
     names_states = model is not None and (model.revision, model.quantise, model.adapter) != (None, None, None)
@@ -164,11 +159,7 @@ def _one(values: Iterable[Any]) -> Any:
 
 
 def family_name(request: Narrowing) -> str:
-    """The family that a request names.
-
-    Raises:
-        RbpxError: the request names a model, not a family.
-    """
+    """The family that a request names; raises RbpxError where it names a model alone."""
     model = request.model
     if model is None or model.family is None:
         raise RbpxError("model=hub does not name a family of the store; name it with model.family=NAME")

@@ -23,11 +23,9 @@ _PERCENT: Final = 0.01
 
 
 class CellError(Exception):
-    """The fault of a cell: the words after the name of its column.
+    """The fault of a cell: the words after the name of its column, and the factor that mends the column.
 
-    Attributes:
-        of_column: whether all numbers of the column need a factor or another decimal sign.
-        times: the factor that mends the column.
+    `of_column` says whether all its numbers need a factor or another decimal sign.
     """
 
     def __init__(self, text: str, of_column: bool = False, times: float | None = None) -> None:
@@ -104,9 +102,7 @@ class Number:
 def value_of(
     cell: Any, field: str, numbers: Number | None, given: Any = None, needed: bool = False, times: Decimal | None = None
 ) -> Any:
-    """The number or the name that a cell holds.
-
-    `given` is what all rows have, from which a cell must not differ; `times` is the factor of its column.
+    """The number or the name that a cell holds, which must not differ from what all rows are `given`.
 
     Raises:
         CellError: it is no such number or name.

@@ -45,10 +45,7 @@ def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows
 def finished(table: Rows, condition: str | None) -> tuple[Rows, str | None]:
     """The rows of a table of runs that are finished, and which others were left out.
 
-    A condition that names the column of states chooses by itself.
-
-    Raises:
-        RbpxError: no run is finished.
+    A condition that names the column of states chooses by itself. Raises RbpxError where no run is finished.
     """
     names = {plain(column): column for column in table.columns}
     name = names.get("state")

@@ -84,9 +84,8 @@ def match_columns(
 ) -> tuple[Columns, list[str]]:
     """Map the columns of a file of observations as the user chose, else by name; also returns what is wrong.
 
-    Wrong are a loss without its unit, no quantity, no S, and RBP both in one column and in one for each k. A choice is
-    field, by any of its names, or rbp_K -> column, or {column, times}; `told` has those of each text or run that stands
-    `apart`.
+    A choice is field, by any of its names, or rbp_K -> column, or {column, times}; `told` has those of each text or run
+    that stands `apart`.
 
     Raises:
         RbpxError: a choice of a field or column that does not exist.

@@ -41,10 +41,9 @@ class Comparison:
 
     Attributes:
         read: those of the file, without repetitions.
-        new: those of them that are not stored already.
         n_repeated: rows of the file that repeat an earlier one.
-        n_updated: stored rows to which the file adds fields, `updated`.
         faults: rows that contradict another, of the file or of the store.
+        n_updated: stored rows to which the file adds fields, `updated`.
     """
 
     read: pa.Table
@@ -58,10 +57,7 @@ class Comparison:
 def not_stored(
     read: pa.Table, stored: pa.Table, place: Place, shown: Shown = lambda field, text, run: field
 ) -> Comparison:
-    """Compare the observations of a file with those of the store, of the same source.
-
-    `place` is the location of a row; `shown` maps field, text and run to the user's column.
-    """
+    """Compare the observations of a file with those of the store, of the same source."""
     both, n_stored, rows = _together(stored, read), stored.num_rows, read["row"].to_numpy()
 
     def told(row: int, of_row: Mapping[int, tuple[int, int]], explain: Callable[["_Pair"], str]) -> str:
@@ -188,13 +184,7 @@ def sized(read: pa.Table, stored: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two observations that contradict each other.
-
-    Attributes:
-        one: the later of them.
-        where: the location of the earlier.
-        can_keep: whether both are of the file.
-    """
+    """Two observations that contradict each other; `can_keep` where both are of the file."""
 
     one: Mapping[str, Any]
     other: Mapping[str, Any]

@@ -67,9 +67,7 @@ class EngineToken:
 
 
 def read_engine_tokens(path: Path, ties: Ties | None, vocab_size: int) -> tuple[str, list[EngineToken]]:
-    """The SHA-256 of a file, a table or a server's answer, and its tokens in order of document and position.
-
-    `ties` is the rule of ranks without one (vLLM's are pessimistic).
+    """The SHA-256 of a file, and its tokens in order of document and position; `ties` is the rule of ranks without one.
 
     Raises:
         RbpxError: it cannot be read, or tokens are invalid, repeated, or have a rank without a rule.
@@ -214,7 +212,7 @@ def token_columns(tokens: Sequence[EngineToken]) -> dict[str, pa.Array]:
 
 @dataclass(frozen=True)
 class EngineRun:
-    """The result of an import of tokens; `told` says which ranks the engine gave."""
+    """An import of tokens; `told` says which ranks the engine gave."""
 
     run_id: str
     n_tokens: int
@@ -226,8 +224,7 @@ class EngineRun:
 def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun:
     """Check every token of a file, then write them as one run, with the record of its cell.
 
-    The run_id follows from the tokens with their values, and from names, engine and version. The text_hash is of the
-    tokens, so that it never equals that of a text that rbpx read.
+    The text_hash is of the tokens, so that it never equals that of a text that rbpx read.
 
     Raises:
         RbpxError: the request lacks a name, or the file or a token is invalid.

@@ -22,7 +22,7 @@ class Faults:
     """Faults of the rows of a file; a row may have several.
 
     Attributes:
-        found: for each kind of fault its rows and its message by row, made for the listed ones alone.
+        found: for each kind of fault its rows and its message by row.
         alike: rows of each kind, also where it is told of one row.
     """
 

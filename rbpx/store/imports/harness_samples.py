@@ -32,7 +32,6 @@ class Scored:
 
     Attributes:
         task: from the name of the file.
-        metric: the logged metric that is the accuracy.
         accuracy_stderr: as the harness computes it (n - 1).
         bits_per_byte: of the right targets, all their bits over all their bytes.
     """
@@ -53,10 +52,7 @@ def is_of_harness(names: Sequence[str]) -> bool:
 
 
 def read_samples(path: Path, metric: str | None = None, filter_name: str | None = None) -> Scored:
-    """The scores in a file samples_TASK_TIME.jsonl.
-
-    `metric` is the accuracy, by default acc, else exact_match, if logged; `filter_name` the filter whose answers count,
-    as strict-match.
+    """The scores in a file samples_TASK_TIME.jsonl; the accuracy is `metric`, by default acc, else exact_match.
 
     Raises:
         RbpxError: it is no such file, it has several filters and none of them is named, an item is there twice, or a

@@ -68,13 +68,7 @@ class ObservationFile:
 
 
 def read_observations(table: Rows, columns: Columns, config: ImportConfig) -> ObservationFile:
-    """The observations of a file.
-
-    A value has a fault where it is missing, no number, out of range, or contradicts the request.
-
-    Raises:
-        RbpxError: numbers are so small that they may count millions or billions, or decimals stand after a comma.
-    """
+    """The observations of a file; raises RbpxError where the unit of numbers, or a decimal comma, is not said."""
     return _Reader(table, columns, config).read()
 
 

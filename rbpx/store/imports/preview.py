@@ -24,12 +24,7 @@ def n_measured(table: pa.Table) -> int:
 
 
 def preview(read: pa.Table, new: pa.Table) -> list[dict[str, Any]]:
-    """One row for each family, text and quantity.
-
-    Returns:
-        family, dataset, quantity, rows, new, models (each training of a size once), runs (each of its checkpoints too),
-        and the least and largest S, D (tokens), C (FLOPs) and step, null where unknown.
-    """
+    """One row for each family, text and quantity; `models` has each training of a size once, `runs` its checkpoints."""
     whole = read.append_column("is_new", pc.is_in(read["row"], new["row"].combine_chunks()))
     of_text = codes(read, ("family", "dataset"))
     rows = []

@@ -28,11 +28,7 @@ _PROVENANCE: Final = b"rbpx.import"  # key in the metadata of the Parquet schema
 
 
 def write(store: Store, new: pa.Table, origin: Record) -> str:
-    """Store new observations of one source; returns the name of their file.
-
-    Raises:
-        MeasureError: the store cannot be written.
-    """
+    """Store new observations of one source; returns the name of their file."""
     empty = [name for name in LATER if new[name].null_count == new.num_rows]  # so earlier files keep their names
     columns = pa.schema([each for each in with_varied(OBSERVATIONS, new.column_names) if each.name not in empty])
     rows = new.append_column(OBSERVATIONS.field("run_id"), run_ids(new)).select(columns.names)
@@ -65,22 +61,14 @@ def _each(store: Store, read: Callable[[Path], Any] = read_whole) -> Iterator[tu
 
 
 def files_of(store: Store, source: str, file: str | None = None) -> dict[Path, str]:
-    """The imports of one source with the names of their files, all or those of one name.
-
-    Raises:
-        RbpxError: one was not written by rbpx.
-    """
+    """The imports of one source with the names of their files; raises RbpxError for one not written by rbpx."""
     told = {path: _read(path, lambda path: None)[0] for path in store.files("imports")}
     of_source = {path: str(of["file"]) for path, of in told.items() if of["source"] == source}
     return {path: name for path, name in of_source.items() if file in (None, name)}
 
 
 def observations_of(store: Store, source: str, file: str | None = None) -> tuple[pa.Table, pa.Table]:
-    """The observations of one source that files of a name gave, and those of its others.
-
-    Raises:
-        RbpxError: a file of imports is corrupt or not written by rbpx.
-    """
+    """The observations of one source that files of a name gave, and those of its others; raises as `files_of`."""
     tables: dict[bool, list[pa.Table]] = {True: [_NOTHING], False: [_NOTHING]}
     for path, name in files_of(store, source).items():
         if re.fullmatch(OWN_STEM, path.stem):  # no copies

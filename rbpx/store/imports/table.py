@@ -33,14 +33,13 @@ class Imported:
     """The result of one import.
 
     Attributes:
-        judged: its observations compared with those of the store.
         ignored: columns that were not recognised.
         n_not_chosen: rows that do not meet `where`.
         n_replaced: dropped by `keep` for another row of the same model and step.
         n_missing: losses and accuracies that are empty or NaN, in rows with another value.
         spoken: column -> how its heading was read, as `S times 1e6`.
         n_gone: observations that an earlier file of that name gave, and this one does not.
-        notes: what else was left out, or may have to be, a line each.
+        notes: what else was left out, or may have to be.
     """
 
     reading: ObservationFile
@@ -57,8 +56,6 @@ class Imported:
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
     """Check every row of a file, then write the new ones to the store as one Parquet file; all of them or none.
 
-    A dry run checks everything and writes nothing.
-
     Raises:
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
         MeasureError: the store cannot be written.
@@ -71,7 +68,6 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
 
     Raises:
         RbpxError: the request lacks a name, or as in `read_samples` and `import_file`.
-        MeasureError: the store cannot be written.
     """
     columns = request.columns or {}
     others = sorted(name for name, metric in columns.items() if name != "accuracy" or not isinstance(metric, str))
