@@ -21,11 +21,7 @@ share_cores()
 
 
 def main(argv: list[str]) -> int:
-    """Performs a command line.
-
-    Returns:
-        0 if done, 1 if something failed while running, 2 if the request is wrong, 128 + N if stopped by signal N.
-    """
+    """Performs a command line: 0 done, 1 failed while running, 2 the request is wrong, 128 + N stopped by signal N."""
     try:
         with speaking_shell():
             return _status(argv)

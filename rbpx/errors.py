@@ -20,11 +20,7 @@ class MeasureError(RbpxError):
 
 
 class NotHereError(MeasureError):
-    """Something of the hub is not on this machine, and HF_HUB_OFFLINE forbids fetching it.
-
-    Attributes:
-        what: the message without a remedy.
-    """
+    """Something of the hub is not on this machine, and HF_HUB_OFFLINE forbids fetching it; `what` has no remedy."""
 
     def __init__(self, what: str, command: str) -> None:
         """Stores what is missing, and the command that fetches it."""
@@ -50,11 +46,7 @@ def raise_stop_behind(problem: BaseException) -> None:
 
 
 class UnexpectedError(MeasureError):
-    """An error that rbpx did not raise itself: of a model's code or a library, or a bug in rbpx.
-
-    Attributes:
-        traceback: of the original error.
-    """
+    """An error that rbpx did not raise itself: of a model's code or a library, or a bug in rbpx."""
 
     traceback: str = ""
 
@@ -67,7 +59,7 @@ class UnexpectedError(MeasureError):
 
 
 def reason(problem: BaseException, most: int = 200) -> str:
-    """Returns an error's message on one line of at most `most` characters; if it has none, a phrase for its type."""
+    """Returns an error's message on one line; if it has none, a phrase for its type."""
     of_its_kind = (type(problem).__doc__ or "no reason given").split("\n")[0].rstrip(".")
     return (" ".join(str(problem).split()) or of_its_kind)[:most]
 

@@ -29,7 +29,7 @@ def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) ->
     """Returns keys with values, behind their verb if there is one.
 
     On a command line `k='[1,10]' dataset=pydoc` and `python -m rbpx fit k=1`, in Python `k=[1, 10], dataset="pydoc"`
-    and `.fit(k=1)`. `keys` are those whose names have a dot, `more` the others.
+    and `.fit(k=1)`. `keys` are those whose names have a dot.
     """
     each = {**(keys or {}), **more}
     if speaks_shell():

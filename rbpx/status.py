@@ -60,7 +60,7 @@ class Status(StrEnum):
 
     @property
     def finding(self) -> str:
-        """What was found, as the second half of a sentence: the remedy up to its colon, without brackets."""
+        """What was found, as half a sentence: the remedy up to its colon, without brackets."""
         found = re.sub(r" \([^)]*\)", "", self.remedy.partition(":")[0])
         return f"{found[0].lower()}{found[1:]}"
 

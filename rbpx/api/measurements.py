@@ -56,10 +56,6 @@ class Measurements(Questions):
 
     Every analysis takes the keys of its verb, which its signature lists. It does what the verb does, keeps its fits in
     `fits`, and returns an `Answer` instead of printing it.
-
-    Attributes:
-        store: its folder.
-        config_dir: folder with a user's own models and datasets.
     """
 
     def sql(self, query: str, sql_timeout_s: float | None = 60.0, sql_memory_mib: int | None = None) -> pa.Table:

@@ -31,7 +31,6 @@ class CommandLine:
 
     Attributes:
         words: a verb's own: the query of sql, the id of show, the action of store.
-        overrides: key=value for Hydra.
         flags: of Hydra, which print something instead of running.
         sweeps: whether lists are jobs.
         own: the folder of the user's configuration.
@@ -109,11 +108,7 @@ def flags() -> tuple[str, ...]:
 
 
 def parse(argv: Sequence[str]) -> CommandLine:
-    """Sorts the words of a command line; our own flags become overrides, for every verb.
-
-    Raises:
-        RbpxError: a verb or flag is unknown or lacks its value, or a word stands where none belongs.
-    """
+    """Sorts the words of a command line; our own flags become overrides; raises RbpxError for a word that is wrong."""
     for word in argv:
         if re.search("[\ud800-\udfff]", word) and not os.path.exists(word.partition("=")[2] or word):
             raise RbpxError(f"{visible_line(word)} is not UTF-8 text; type it anew")

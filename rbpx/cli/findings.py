@@ -36,9 +36,7 @@ def write_findings(
     """Writes a study's file with its findings at the end, in place of earlier findings, or to `output`.
 
     `records` are rows of its analyses, `changes` overrides that the study does not set itself, which the findings list.
-
-    Raises:
-        RbpxError: the study finds nothing, its SQL is wrong, or the file cannot be written.
+    Raises RbpxError where the study finds nothing, or its SQL is wrong.
     """
     answer = _answer(study, records, limits) if records else None
     if not answer:

@@ -25,11 +25,7 @@ _GRID: Final = {*keys_of(GridKeys), "experiment"}
 
 
 def perform(line: CommandLine) -> int:
-    """Performs a command line: 0 if done; 1 if something failed; 2 if the request was wrong and nothing was done.
-
-    Raises:
-        RbpxError: a request is wrong, or all of it failed.
-    """
+    """Performs a command line: 0 if done; 1 if something failed; 2 if the request was wrong and nothing was done."""
     asked = asking(line.verb)
     if line.flags:
         if asked.is_of_file:

@@ -40,10 +40,7 @@ def stop_in_order() -> None:
 
 
 def stop_job_in_order() -> None:
-    """Raises `Stopped` in a job of submitit on SIGTERM, and on SIGUSR2 if submitit does not queue the job again.
-
-    Submitit ignores SIGTERM, and raises an error that would be recorded as a failure of the cell.
-    """
+    """Raises `Stopped` in a job of submitit, which ignores SIGTERM, on it, and on SIGUSR2 if it queues no job again."""
     if threading.current_thread() is not threading.main_thread():
         return
     stop_in_order()

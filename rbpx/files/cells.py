@@ -41,10 +41,7 @@ def large_number(value: Any) -> Decimal | None:
 
 
 def with_point(cell: str) -> str:
-    """Convert a number with a decimal comma to one with a point; any other cell is returned unchanged.
-
-    Groups of three digits may be separated by points or blanks.
-    """
+    """A number with a decimal comma, and points or blanks between groups, with a point; any other cell as it is."""
     written = _BLANK.sub("", cell).translate(_SWAPPED)
     return written if large_number(written) is not None else cell
 

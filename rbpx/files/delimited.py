@@ -23,9 +23,7 @@ _Rows = Iterator[tuple[int, dict[str, str]]]  # line number and cells of each ro
 
 
 def read_delimited(text: str, path: Path, usual: str) -> tuple[Sequence[str], _Rows]:
-    """The columns and rows of a table.
-
-    A line sep= names the separator, else the heading decides it; `usual` separates a heading of one column.
+    """The columns and rows of a table; `usual` separates a heading of one column.
 
     Raises:
         RbpxError: two separators fit equally well, or the heading is among the comments before it.

@@ -42,10 +42,10 @@ class _Shown:
 
 
 def visible(text: str) -> str:
-    r"""Characters that steer a terminal, or that nobody sees, as the escapes that Python writes for them.
+    r"""Characters that steer a terminal, or that nobody sees, as Python's escapes \x1b, \u202e and so on.
 
-    Line breaks and tabs stay. Control characters (ESC begins a terminal's commands), marks that reverse the direction
-    of writing, characters for private use and code points without a character become \x1b, \u202e and so on.
+    These are control characters but line breaks and tabs (ESC begins a terminal's commands), marks that reverse the
+    direction of writing, characters for private use and code points without a character.
     """
     if text.isprintable():
         return text

@@ -29,10 +29,9 @@ def folder_and_pattern(path: Path) -> tuple[Path, str] | None:
 
 
 def files_of(path: Path) -> list[tuple[str, Path]] | None:
-    """Name and path of each file in a folder (at any depth) or of a glob, in order; None for one file.
+    """Name and path of each file, not hidden, in a folder (at any depth) or of a glob, in order; None for one file.
 
-    A name is the path within the folder, or within that of the glob's first wildcard. Hidden files and folders are left
-    out.
+    A name is the path within the folder, or within that of the glob's first wildcard.
 
     Raises:
         AbsentTextError: there is no file.

@@ -28,11 +28,7 @@ _GROUP_ROWS, _GROUP_BYTES = 1 << 17, 1 << 26  # of a row group of Parquet
 
 
 def check_output(output: str) -> None:
-    """Refuse an output that cannot be written, before anything is measured.
-
-    Raises:
-        RbpxError: it is a folder, or its folder is missing or not writable.
-    """
+    """Raises RbpxError for an output that cannot be written, before anything is measured."""
     path = Path(output).expanduser()
     reason = "is a folder" if path.is_dir() else None if path.parent.is_dir() else "is in a folder that does not exist"
     if reason is None and not os.access(path if path.exists() else path.parent, os.W_OK):
@@ -115,13 +111,9 @@ class _Lines:
 
 
 def write(rows: pa.RecordBatchReader, kind: str, output: str | None) -> None:
-    """Write rows of a table, in parts as they are computed.
+    """Write rows of a table, in parts as they are computed, to a file or stdout, where parquet is csv.
 
-    Args:
-        rows: read once.
-        kind: csv (empty for missing; nested values as JSON), json (an array of objects, null for missing) or parquet
-            (csv where `output` is None).
-        output: the file; None is stdout.
+    In csv missing values are empty and nested ones JSON; json is an array of objects.
     """
     names = _distinct(rows.schema.names)
     if kind == "parquet" and output is not None:

@@ -38,13 +38,7 @@ _Records = Iterable[tuple[int | None, dict[str, Any]]]  # line number and values
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a file.
-
-    Attributes:
-        number: of the row, from 1.
-        line: its first line, from 1; in Excel its number in the sheet; None for Parquet and JSON.
-        values: column -> value.
-    """
+    """One row of a file, by its number from 1, and its first line; in Excel its number in the sheet."""
 
     path: Path
     number: int
@@ -122,8 +116,7 @@ def _shaped(read: Rows) -> Rows:
 def unrolled(table: Rows, columns: Collection[str]) -> Rows:
     """A row for each element where cells of these columns are lists; other lists of their length go along.
 
-    Raises:
-        RbpxError: such lists of one row have several lengths.
+    Raises RbpxError where such lists of one row have several lengths.
     """
     rows: list[Row] = []
     for row in table.rows:
@@ -142,11 +135,7 @@ def unrolled(table: Rows, columns: Collection[str]) -> Rows:
 
 
 def _with_leaves(row: Row) -> dict[str, Any]:
-    """The values of a row with all nested values by their dotted path, records included (for SQL conditions).
-
-    Raises:
-        RbpxError: a path is also the name of a column.
-    """
+    """The values of a row with all nested ones by their dotted path, records included (for SQL conditions)."""
     cells, waiting = dict(row.values), [(name, cell) for name, cell in row.values.items() if isinstance(cell, dict)]
     for within, record in waiting:  # the list grows
         for key, cell in record.items():
@@ -169,10 +158,7 @@ def check_names(columns: Sequence[str], path: Path) -> None:
 
 
 def read_rows(path: Path, file_mib: int = FILE_MIB, sheet: str | None = None) -> Rows:
-    """Read a file in one of `FORMATS`, with its values as written.
-
-    `file_mib` is the largest decompressed size (.gz, Parquet, .xlsx); a sheet is needed where several of an Excel
-    workbook have cells.
+    """Read a file in one of `FORMATS`, with its values as written; `file_mib` is the largest decompressed size.
 
     Raises:
         RbpxError: it is missing, is not what its suffix says, or is too large.
@@ -207,11 +193,7 @@ _READING = (OSError, EOFError, zlib.error, ValueError, csv.Error, RecursionError
 
 
 def unpacked(path: Path, file_mib: int = FILE_MIB) -> bytes:
-    """The bytes of a file, decompressed if its name ends in .gz.
-
-    Raises:
-        RbpxError: it exceeds `file_mib`; no more is decompressed.
-    """
+    """The bytes of a file, decompressed if its name ends in .gz; raises RbpxError beyond `file_mib`."""
     if path.suffix.lower() != ".gz":
         return path.read_bytes()
     with gzip.open(path) as file:

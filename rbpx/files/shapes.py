@@ -14,11 +14,7 @@ _PROTOCOL: Final = "harness"
 
 
 def records_of(values: _Record) -> list[_Record] | None:
-    """The rows that an object of a known tool stands for; None for any other.
-
-    Raises:
-        AttributeError, TypeError, ValueError: it is not as that tool writes it.
-    """
+    """The rows that an object of a known tool stands for; None for any other."""
     made = next((make(values) for is_one, make in _SHAPES if is_one(values)), None)
     return None if made is None else [dict(row) for row in made]
 

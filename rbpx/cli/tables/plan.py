@@ -129,11 +129,7 @@ def _total(left: Sequence[Planned]) -> str:
 
 
 def print_jobs(requests: Sequence[GridKeys], line: "CommandLine") -> None:
-    """Prints a command for each shard; on stderr, their balance and the same for Slurm and Kubernetes.
-
-    Raises:
-        RbpxError: there are fewer cells than shards.
-    """
+    """Prints a command for each shard; on stderr, their balance and the same for Slurm and Kubernetes."""
     shard = requests[0].shard
     n_cells = len(divide(requests, 1)[0].places)
     n_shards = min(n_cells, _SHARDS) if shard is None else shard.n_shards

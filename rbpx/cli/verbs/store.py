@@ -37,12 +37,7 @@ VERB = Verb(
 
 
 def perform(asked: Command) -> None:
-    """Verifies, merges, copies, drops orphaned fits, or removes a run or an imported source.
-
-    Raises:
-        RbpxError: the action or what it names is unknown.
-        MeasureError: `verify` found faults, or `merge` could not copy everything.
-    """
+    """Performs the action; raises MeasureError where `verify` found faults, or `merge` could not copy everything."""
     from rbpx.store.relations import write_views
     from rbpx.store.store import Store
 
