@@ -15,7 +15,7 @@ def is_main_process() -> bool:
 
 
 def is_lone_of_accelerate() -> bool:
-    """Whether `accelerate launch --num_processes N` started this process alone and without a rank, for want of a GPU."""
+    """Whether `accelerate launch --num_processes N` started this process alone and without a rank, as without a GPU."""
     return {"ACCELERATE_USE_CPU", "MASTER_PORT"} <= os.environ.keys() and "WORLD_SIZE" not in os.environ
 
 
