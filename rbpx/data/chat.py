@@ -39,11 +39,7 @@ def answer_of(document: Document) -> str:
 
 
 def rendered(documents: Sequence[Document], tokenizer: Any, system: str | None) -> list[Document]:
-    """Items whose contexts are their conversations, up to where the assistant's answer begins.
-
-    Raises:
-        RbpxError: the template refuses a conversation.
-    """
+    """Items whose contexts are their conversations, up to the assistant's answer; RbpxError where one is refused."""
     items = []
     for document in documents:
         assert document.part is not None, "plain texts are no conversations"

@@ -42,8 +42,7 @@ class Document:
     Attributes:
         doc_id: its index in the drawn sample; for the target or right choice of an item, the item's.
         source_id: its name in the source.
-        text: all of it, including an item's context.
-        part: which part of an item it is.
+        text: including an item's context.
         turns: the conversation before an item's target, for a chat template.
     """
 

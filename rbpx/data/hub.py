@@ -19,8 +19,6 @@ _RETRIES: Final = 3  # of a streaming read; `datasets` would retry for minutes
 def explained(key: str, name: object, revision: str | None) -> Iterator[None]:
     """Turn a refusal of the hub into one line; network failures pass through.
 
-    `key` names the repository: `model.id` or `dataset.hub`.
-
     Raises:
         RbpxError: there is no such repository or revision, or this user may not read it.
     """
@@ -56,7 +54,7 @@ class HubFile:
 
     Attributes:
         blob: the name of its content in the cache: SHA-256 of a large file, git's hash of a small one.
-        is_here: whether all of it is on this machine.
+        is_here: whether all of it is.
     """
 
     path: str

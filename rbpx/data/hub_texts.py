@@ -22,12 +22,7 @@ _PREPARED: Final = "dataset_info.json"  # which `datasets` writes last
 
 @dataclass(frozen=True)
 class Sample:
-    """Drawn documents.
-
-    Attributes:
-        commit: of the hub.
-        of_files: whether they come from a folder or glob, where file names are part of the text's identity.
-    """
+    """Drawn documents; `of_files` where they come from a folder or glob, whose file names are part of its identity."""
 
     documents: list[Document]
     commit: str | None
@@ -58,12 +53,7 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -
 
 
 def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> Needs:
-    """What `read_hub` would download whole, and read besides (of a stream an upper bound), for the same arguments.
-
-    Raises:
-        RbpxError: as `read_hub`.
-        MeasureError: the hub fails.
-    """
+    """What `read_hub` would download whole, and read besides (of a stream an upper bound); raises as `read_hub`."""
     hub = _named_hub(dataset)
     with _delivered(dataset), quiet():
         commit = _current_commit(hub, dataset.revision)

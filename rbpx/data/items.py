@@ -22,12 +22,10 @@ class Part:
 
     Attributes:
         item: index of the item in the drawn sample.
-        choice: its index; None for an item without choices.
-        correct: whether that choice is the right one.
+        choice: None for an item without choices.
         n_context: characters of the context, at the beginning of the document.
         n_characters: of the target or choice in the data, without its separator from the context.
         n_answer_bytes: of the same, UTF-8.
-        domain: that the category, its subject, belongs to.
         description: text before the examples and the context.
     """
 
@@ -59,7 +57,7 @@ class Item:
     """One row of a task.
 
     Attributes:
-        pairs: context and target of each choice, in order; one pair without choices.
+        pairs: context and target of each choice; one pair without choices.
         answers: target or choice of each pair, as in the data.
         right: index of the right choice.
     """
@@ -95,7 +93,7 @@ def in_order(items: Sequence[Item]) -> list[tuple[int, int]]:
 
 
 def item_of(row: Any, task: Task, at: Callable[[], str]) -> Item:
-    """The item of one row; `at` says its place, for errors.
+    """The item of one row.
 
     Raises:
         RbpxError: the row lacks a column or has a wrong value; a target is empty, or no choice is right.
@@ -231,11 +229,7 @@ def answers_in(row: Any, task: Task, at: Callable[[], str]) -> Iterator[tuple[in
 
 
 def value_in(row: Any, steps: Sequence[str | int], name: str, key: str, at: Callable[[], str]) -> Any:
-    """The value at a path into the records and lists of a row; name, `key` of the dataset and place are for errors.
-
-    Raises:
-        RbpxError: the row has no such path.
-    """
+    """The value at a path into the records and lists of a row; raises RbpxError where it has no such path."""
     node = row
     for step in steps:
         if isinstance(node, dict) and step in node:

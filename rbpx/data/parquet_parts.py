@@ -49,7 +49,7 @@ def read_parts(
     """Draw from all rows of the files, reading only the needed fields of the row groups that contain drawn rows.
 
     The footers give the number of rows, so the draw equals that from the whole, shuffled dataset. `files` have split
-    and `hf://` address of each, in the order of the dataset; each row must be one text.
+    and `hf://` address of each, in the order of the dataset.
 
     Raises:
         RbpxError: the files are not Parquet, a row is not one text, or a field is missing.

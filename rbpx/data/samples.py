@@ -41,9 +41,7 @@ Begin = Callable[[str], Tell]  # what is loaded -> a function to report progress
 
 
 def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: Begin) -> Sample:
-    """Draw at most `limit` documents; a hub's dataset is read from the store if it is there.
-
-    `begin` is called before the hub is contacted.
+    """Draw at most `limit` documents, from the store or else the hub, before which `begin` is called.
 
     Raises:
         RbpxError: there is no such text, or it is empty.
@@ -56,11 +54,7 @@ def sample(dataset: DatasetConfig, limit: int, seed: int, store: Store, begin: B
 
 
 def sample_here(dataset: DatasetConfig, limit: int, seed: int, store: Store) -> Sample | None:
-    """The sample without contacting a hub; None where that would be necessary.
-
-    Raises:
-        RbpxError: there is no such text on this machine, or it is empty.
-    """
+    """The sample without contacting a hub; None where that would be needed; RbpxError for no text, or an empty one."""
     drawn = _sample_here(dataset, limit, seed, store)
     examples = _sample_here(*examples_of(dataset), store) if dataset.fewshot else Sample([], None)
     return None if drawn is None or examples is None else with_examples(dataset, drawn, examples.documents)

@@ -76,11 +76,7 @@ def _bounded_item(item: Item, wanted: DatasetConfig, name: str, place: Place) ->
 
 
 def text_of(row: Any, wanted: DatasetConfig, name: str, place: Place) -> str:
-    """The fields of one row, joined by newlines.
-
-    Raises:
-        RbpxError: one of the fields is missing or not text, or they hold more than a row may.
-    """
+    """The fields of one row, joined by newlines; RbpxError where one is missing or not text, or they hold too much."""
     for field in wanted.fields:
         if not isinstance(row.get(field), str):
             raise RbpxError(f"{_at(name, place)} {_not_text(row, field)}")

@@ -25,13 +25,12 @@ class Window:
     """A span of a document that the model reads at once.
 
     Attributes:
-        ids: int32 [T], with the special tokens that the tokenizer adds.
-        scored: bool [T], whether position t is predicted and counted; never true at t = 0, nor in two windows.
+        ids: [T], with the special tokens that the tokenizer adds.
+        scored: [T], whether position t is predicted and counted; never true at t = 0, nor in two windows.
         n_bytes: bytes (UTF-8) of the window's text, without those of the windows before it.
         n_bytes_scored: those of its scored tokens.
-        start: index of its first token in the document.
-        first_byte: offset of its first token's text in the document.
-        bytes_T: int64 [T], of each token, by `token_bytes`; consecutive.
+        start: index of its first token in the document; first_byte the offset of its text.
+        bytes_T: of each token, by `token_bytes`; consecutive.
         ends_in_label: whether its last token is predicted but not read.
     """
 
@@ -95,11 +94,7 @@ def spans(n_tokens: int, window: int, stride: int | None) -> list[tuple[int, int
 
 
 def acting_bos(tokenizer: Any, bos: Bos) -> Bos:
-    """The effective BOS policy: `tokenizer` where `bos` equals the tokenizer's default, such as `add` for OPT.
-
-    Raises:
-        RbpxError: a BOS is requested of a tokenizer that has none.
-    """
+    """The effective BOS policy: `tokenizer` where `bos` is its default, as `add` for OPT; RbpxError if it has none."""
     default_ids, ids = (encoded(["a"], tokenizer, None, policy)[0] for policy in (Bos.tokenizer, bos))
     return Bos.tokenizer if ids == default_ids else bos
 

@@ -32,10 +32,7 @@ class GridProgress:
     """Shows cells done and left, tokens scored per second and the time left for the cell."""
 
     def __init__(self, title: str, n_cells: int, quiet: bool = False, number: int = 1, n_jobs: int | None = 1) -> None:
-        """Starts with `n_cells` to do; all processes but the main one are `quiet`.
-
-        In a sweep with a process for each job, `number` is the job's, out of `n_jobs`.
-        """
+        """Starts with `n_cells` to do, as job `number` of `n_jobs`; all processes but the main one are `quiet`."""
         self._console = Screen(stderr=True, quiet=quiet)
         self._job = "" if n_jobs == 1 else f"job {number}" if n_jobs is None else f"job {number}/{n_jobs}"
         self._bars = None
@@ -156,10 +153,7 @@ def share_of(advance: Advance, share: float) -> Iterator[None]:
 
 @contextmanager
 def counted(title: str, total: float, of_bytes: bool = False) -> Iterator[Advance]:
-    """Shows a bar, for bytes with throughput and time left.
-
-    Yields a function that any thread may call with the amount just done.
-    """
+    """Shows a bar, for bytes with throughput and time left; yields a function that threads call with what they did."""
     whole = _WHOLE.get()
     if whole is not None:
         advance_whole, share = whole

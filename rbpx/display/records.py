@@ -37,11 +37,7 @@ def print_records(records: Iterable[dict[str, Any]], format: Format) -> None:
 
 
 def print_table(answer: pa.RecordBatchReader, format: Format, output: str | None = None) -> None:
-    """Prints the answer to a query.
-
-    For people these are the first rows, downwards if columns do not fit side by side, and the number of all if counting
-    takes no time.
-    """
+    """Prints the answer to a query: for people the first rows, downwards if columns do not fit side by side."""
     if format is not Format.table or output is not None:
         suffix = str(output).rpartition(".")[2]
         is_of_name = format is Format.table and suffix in ("json", "parquet")

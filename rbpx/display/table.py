@@ -29,9 +29,8 @@ class Column(NamedTuple):
 
     Attributes:
         name: for people; {x} stands for the symbol of the laws' axis, {c} for their constant.
-        key: of its value in a record; two keys of numbers are the ends of an interval; of others the first is that
-            of its
-            text, and programs read those behind it.
+        key: of its value in a record; two keys of numbers are the ends of an interval; of others the first is that of
+            its text, and programs read those behind it.
         format: makes a text of a value, or a format specification such as .3f.
         meaning: for the note under the table.
     """
@@ -106,16 +105,13 @@ class Table:
     """Records under columns; `table_of` makes one without records.
 
     Attributes:
-        name: in plain characters, unique within its section; part of the names of files and anchors.
-        first: keys of the columns that are always shown, all if empty; then those of others, which a terminal
-            without room
-            keeps or leaves out together, and last those that are not named. An interval goes with its number
-                unless its
-            lower end is named.
+        name: unique within its section, and part of the names of files and anchors.
+        first: keys of the columns that are always shown, all if empty; then those of others, which a terminal without
+            room keeps or leaves out together, and last those that are not named. An interval goes with its number
+            unless its lower end is named.
         about: its group of runs; empty for several.
         is_wide: whether only pages have room for it.
-        brief: indices of the rows that a terminal shows without details, None for all; `briefly` left out
-            n_left_out.
+        brief: indices of the rows that a terminal shows without details, None for all; `briefly` left out n_left_out.
     """
 
     name: str
@@ -138,11 +134,7 @@ class Table:
         note: str = "",
         brief: Sequence[bool] | bool = True,
     ) -> "Table":
-        """Returns the table of some rows.
-
-        `about` names its group of runs, `axis` is that of the laws; `brief` says whether a terminal shows them without
-        details, for each row or for all.
-        """
+        """Returns the table of some rows; `brief` says which a terminal shows without details."""
         rows = list(rows)
         has_S = axis is Axis.S and PLACE[0] in self.columns
         columns = tuple(each.along(axis) for each in self.columns if not has_S or each.name != "{x}")

@@ -159,8 +159,7 @@ class AxisWords:
     """The words for laws along one axis.
 
     Attributes:
-        x: its symbol.
-        title: its symbol and what it is.
+        x: its symbol; title also says what it is.
         one: the last point of a law: "the largest size".
         point: noun for its points.
         more: how a model exceeds another by a factor: "{} times larger"; at_tenfold is that of ten.

@@ -26,11 +26,7 @@ _Part = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int32
 
 
 def best_tokens(run_id: str, reading: Reading) -> pa.Table:
-    """The rows of the relation `best` of a run, one per scored token, in the order of `tokens`.
-
-    Raises:
-        MeasureError: as in `Reading.measure`.
-    """
+    """The rows of the relation `best` of a run, in the order of `tokens`; raises as `Reading.measure`."""
     parts = reading.measure(_best_of_batch)
     doc_N, position_N, ids_N5, logprobs_N5 = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((position_N, doc_N))

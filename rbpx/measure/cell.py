@@ -67,8 +67,7 @@ def measure_cell(
 ) -> Record:
     """Measure a cell that the store lacks; return the record that links it to its run.
 
-    `begin` is called once, if anything has to be measured; `config` is the whole request; `keeps_best` records the best
-    tokens too.
+    `begin` is called once, if anything has to be measured; `config` is the whole request.
 
     Raises:
         RbpxError: the model, its size, its tokenizer or the dataset does not match the request.
@@ -178,13 +177,7 @@ def write_cell(
     new: New | None,
     best: pa.Table | None = None,
 ) -> Record:
-    """Write the run of a cell if it is new, then the record that links the cell to it; remove an earlier failure.
-
-    `best` are rows of the relation `best`. Returns the record.
-
-    Raises:
-        RbpxError: the store cannot be written.
-    """
+    """Write the run of a cell if it is new, and the record, returned, that links them; remove an earlier failure."""
     tokenizer, tokenizer_hash, documents = protocol.loaded.tokenizer, protocol.loaded.tokenizer_hash, sample.documents
     if not store.has_vocab(tokenizer_hash):
         store.write_file("vocab", tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))

@@ -154,8 +154,8 @@ _CUBLAS = "CUBLAS_WORKSPACE_CONFIG"  # else cuBLAS may vary the kernel of a prod
 def repeatable() -> Iterator[None]:
     """Compute in one thread, and on a GPU with deterministic kernels, so that a repetition gives the same bits.
 
-    One window per pass fixes the shapes, one thread the order of summation; other devices and libraries may give other
-    bits. Torch raises RuntimeError where a GPU operation has no deterministic kernel.
+    One window per pass fixes the shapes, one thread the order of summation. Torch raises RuntimeError where a GPU
+    operation has no deterministic kernel.
     """
     n_threads, on_gpu = torch.get_num_threads(), torch.cuda.is_available()
     was_on = torch.are_deterministic_algorithms_enabled()

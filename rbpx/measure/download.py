@@ -1,7 +1,4 @@
-"""Downloads all that measuring a sweep reads from the hub, without loading a model.
-
-The hub says the commit, files and sizes of each model and dataset; they are fetched as `measure` would fetch them.
-"""
+"""Downloads all that measuring a sweep reads from the hub, as `measure` would, without loading a model."""
 
 import shutil
 import time
@@ -39,7 +36,6 @@ class Needed:
 
     Attributes:
         place: kind, ORG/NAME, and revision as requested, "" for the hub's default.
-        ask: asks the hub.
         fetch: makes it available to `measure`; of a model, calls its argument with the bytes that came.
         is_drawn: False for a sample that the store lacks.
         problem: why it cannot be downloaded.

@@ -58,7 +58,7 @@ class ServedModel:
 
     Attributes:
         root: hub id or folder that it was loaded from; its name where the server does not say.
-        context: tokens of prompt and answer together, at most.
+        context: tokens of prompt and answer together.
     """
 
     name: str
@@ -180,8 +180,7 @@ class ServedCell:
     ) -> dict[str, pa.Array]:
         """The columns of `tokens` for the scored tokens of windows; null where the engine gives no value.
 
-        Equal choices are sent once; `advance` is called with the number of tokens just scored; `rng` shuffles the
-        windows.
+        Equal choices are sent once; `advance` is called with the number of tokens just scored.
 
         Raises:
             MeasureError: the server fails, reads less than a window, or answers with other tokens, too few of them, no
@@ -235,7 +234,7 @@ def _scored(window: Window, answer: dict[str, Any], vocab_size: int) -> list[Eng
 
 
 def reach(cell: Cell, engine: EngineConfig, store: Store, version: str | None = None) -> ServedCell:
-    """Find the model of a cell on a server of `version` (None: `engine.version`, or any); resolve the cell's protocol.
+    """Find the model of a cell on a server of `version`, by default `engine.version`; resolve the cell's protocol.
 
     Raises:
         RbpxError: the model or its tokenizer does not match the request or the family's file.
@@ -270,8 +269,7 @@ def measure_by_engine(
 ) -> Record:
     """Measure a cell that the store lacks by a server; return the record that links it to its run.
 
-    The engine and its version are of the run's identity; where the weights are not on this machine, the model's name
-    and commit replace their hash.
+    Where the weights are not on this machine, the model's name and commit replace their hash in the run's identity.
 
     Raises:
         RbpxError: as in `reach`.

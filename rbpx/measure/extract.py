@@ -28,11 +28,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Distinct:
-    """The distinct windows, and all windows that they stand for, each in order of (doc_id, start).
-
-    Attributes:
-        which: for each of `of_all`, the index of its equal in `windows`.
-    """
+    """The distinct windows, and all that they stand for, in order of (doc_id, start), `which` is the like of each."""
 
     windows: list[Window]
     of_all: list[Window]
@@ -70,12 +66,9 @@ TokenColumns = dict[str, npt.NDArray[Any]]
 
 
 def measure_windows(reading: Reading, parts: Parts | None = None) -> TokenColumns:
-    """Rank every scored token of every window; every process returns the rows of all.
+    """Rank every scored token of every window; every process returns the rows of all; raises as `Reading.measure`.
 
     `parts` stores rows as they are measured and returns those of an interrupted run.
-
-    Raises:
-        MeasureError: as in `Reading.measure`.
     """
     once = distinct_windows(reading.windows)
     of_once = replace(reading, windows=once.windows).with_tiles_from(_MIN_LOGITS_FOR_TILES)

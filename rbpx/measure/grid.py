@@ -41,8 +41,8 @@ def open_grid(request: GridKeys, draw: Callable[[Store], Sample | None]) -> Grid
     """The grid of a request with the documents that `draw` finds for a store.
 
     Raises:
-        RbpxError: the request names no model or dataset, none of its models or not all of its adapters can be read, or
-            a `training.json` is invalid; or what `draw` raises.
+        RbpxError: no model or dataset is named, no model or not all adapters can be read, or a `training.json` is
+            invalid; or what `draw` raises.
     """
     model = request.model
     if request.dataset is None or model is None:
@@ -103,11 +103,7 @@ _NAMES: Final = {"training_tokens": "tokens", "training_step": "steps"}  # as ex
 
 
 def read_training(folder: Path) -> TrainingFacts:
-    """The facts in `training.json` of a model's folder, or beside its GGUF file; none without such a file.
-
-    Raises:
-        RbpxError: the file is no JSON object, or a value has the wrong type.
-    """
+    """The facts in `training.json` of a model's folder, or beside its GGUF file; raises RbpxError for a wrong file."""
     path = (folder.parent if is_gguf(folder) else folder) / "training.json"
     if not path.exists():
         return TrainingFacts()

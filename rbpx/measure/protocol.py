@@ -31,15 +31,12 @@ class ResolvedProtocol(Generic[M]):
     Attributes:
         loaded: the model, its head limited to the vocabulary rows that compete for a rank; a description only where
             another engine runs the model.
-        stride: tokens from one window to the next; None reads only the first window of a document.
-        bos: which special tokens begin a document.
-        padding: whether vocabulary rows without a token compete; `counted` if there are none.
+        stride: None reads only the first window of a document.
+        padding: `counted` if there are no rows without a token.
         unscored: ids, in addition to the special ones, that are neither read nor scored.
         harness: whether documents are cut as lm-evaluation-harness does.
-        joined: treatment of items in which a token spans context and target.
         prefix: id of the token that begins each window.
         chat: identity of the chat template that renders items.
-        system: text of the system's message there.
     """
 
     loaded: M

@@ -62,10 +62,9 @@ class Reopener:
         return resolve_protocol(cell, loaded), documents
 
     def reach(self, run: RunNames, engine: EngineConfig) -> tuple[ServedCell, list[Document]]:
-        """The server that measured a run, with the protocol resolved for its model, and the documents as in `reopen`.
+        """The server that measured a run, with the protocol resolved for its model, and documents; raises as `reopen`.
 
-        Raises:
-            RbpxError: as in `reopen`; or the server fails, or its model or version differs.
+        So it does where the server fails, or its model or version differs.
         """
         cell, commit, documents = self._cell(run)
         version = self.store.manifest(run.run_id)["engine_version"]

@@ -23,10 +23,10 @@ class Measured:
     """The result of measuring one grid.
 
     Attributes:
-        cell_keys: cells that the store now holds, measured now or before.
-        n_new: number of cells measured now.
+        cell_keys: cells that the store now holds.
+        n_new: cells measured now.
         error: why no cell was tried.
-        status: exit status of the error, 0 without one.
+        status: exit status of the error.
     """
 
     request: GridKeys

@@ -66,8 +66,7 @@ def measure_grids(
 ) -> list[Measured]:
     """Measure every cell that the grids' stores lack, loading each model once for all of its texts.
 
-    An error in one request is part of its result and does not stop the others. `number` is that of this job in its
-    sweep of `n_jobs`, if jobs have processes of their own.
+    An error in one request is part of its result and does not stop the others.
     """
     opened = _open(requests, quiet)
     ready = [each for each in opened if isinstance(each, _Measuring)]
@@ -113,7 +112,7 @@ def _open(requests: Sequence[GridKeys], quiet: bool) -> list[_Measuring | Measur
 
 
 def draw_sample(request: GridKeys, store: Store, quiet: bool = False) -> Sample:
-    """The documents that a request selects; `quiet` prints no progress.
+    """The documents that a request selects.
 
     Raises:
         RbpxError: its text cannot be read or is empty.

@@ -32,11 +32,7 @@ class Load:
 
 
 def places_of(requests: Sequence[GridKeys]) -> list[frozenset[int] | None]:
-    """For each request, the places in its grid of the cells of its shard; None where it names no shard.
-
-    Raises:
-        RbpxError: as in `divide`.
-    """
+    """For each request, the places in its grid of the cells of its shard; None where it names no shard."""
     shard = requests[0].shard if requests else None
     if shard is None or shard.number is None:
         return [None] * len(requests)

@@ -33,13 +33,13 @@ class Architecture:
     Attributes:
         non_embedding_params: S.
         active_params: those of S that one token uses; None where the experts per token are unknown.
-        total_params: all parameters, each once.
+        total_params: each once.
         held_params: those and the parameters that no text passes, which are loaded too.
         vocab_size: V, rows of the vocabulary.
         head_width: D, width of the head's input.
         inner: widest linear map inside a layer.
         attention_width: A, width of all heads together, the mean of all layers.
-        context: longest input, tokens; None without a limit.
+        context: longest input, tokens.
     """
 
     non_embedding_params: int
@@ -61,13 +61,7 @@ class Architecture:
 
 @dataclass(frozen=True)
 class LocalModel:
-    """What is known of a model without loading it or contacting the hub.
-
-    Attributes:
-        folder: of its files on this machine (for a hub id, in the hub's cache), or its GGUF file.
-        weights_mib: of its files on disk.
-        architecture: None if neither its family nor a folder gives it.
-    """
+    """What is known of a model without loading it or contacting the hub; the folder may be in the hub's cache."""
 
     folder: Path | None
     weights_mib: float | None
@@ -75,11 +69,7 @@ class LocalModel:
 
 
 def look_up(model: str, revision: str | None, shape: dict[str, Any]) -> LocalModel:
-    """Look a model up on this machine; the shape in its family's file takes precedence over its configuration.
-
-    Raises:
-        RbpxError: the id looks like a path without a model.
-    """
+    """Look a model up on this machine; the shape in its family's file takes precedence over its configuration."""
     folder = local_folder(model) or _in_cache(model, revision)
     files = [] if folder is None else [folder] if is_gguf(folder) else folder.glob("*.safetensors")
     weights = [path.stat().st_size for path in files]
@@ -90,9 +80,6 @@ def declared_architecture(model: str, shape: dict[str, Any], pickled: bool = Fal
     """The architecture that every machine derives alike: from the family's file, or from the model's folder.
 
     None for a hub id whose family's file has no shape, whatever the hub's cache holds.
-
-    Raises:
-        RbpxError: the id looks like a path without a model.
     """
     return _architecture(shape, None if shape else local_folder(model, pickled))
 

@@ -26,7 +26,7 @@ class TokensRead:
     Attributes:
         n_read: tokens that pass through the model; one in several windows counts in each.
         n_pairs: sum over windows of T^2, the (token, context) pairs of attention.
-        n_bytes: of the text that they cover, each once; 0 where not computed.
+        n_bytes: of the text that they cover; 0 where not computed.
     """
 
     n_scored: int

@@ -16,9 +16,8 @@ class Model:
     """The properties of every measured causal language model.
 
     Attributes:
-        name: as requested.
         commit: the hub's; None for a folder.
-        context: longest input in tokens; None without a limit.
+        context: longest input in tokens.
         non_embedding_params: S.
         weights_hash: of the configuration and the bytes of the weights; None where these are not here.
         tokenizer_hash: of the vocabulary, the merges and the special tokens.
@@ -37,11 +36,7 @@ class Model:
 
 @dataclass(frozen=True, eq=False)
 class DescribedModel(Model):
-    """A model as its configuration and its tokenizer describe it.
-
-    Attributes:
-        vocab_size: V, rows that compete for a rank, including those without a token.
-    """
+    """A model as its configuration and its tokenizer describe it, with V, the rows that compete for a rank."""
 
     folder: Path
     vocab_size: int
@@ -55,7 +50,7 @@ class DescribedModel(Model):
 def describe_model(name: str, revision: str | None, cache: Path | None = None, pickled: bool = False) -> DescribedModel:
     """Describe a model: ORG/NAME, a folder, or `rbpx:` and a path inside the package.
 
-    `cache` is a file that caches the hashes of large files; `pickled` allows a folder with its weights in a pickle.
+    `cache` is a file of hashes of large files; `pickled` allows a folder with its weights in a pickle.
 
     Raises:
         RbpxError: transformers cannot build its architecture, or its tokenizer does not fit.

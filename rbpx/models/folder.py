@@ -108,11 +108,7 @@ def hash_model(folder: Path, name: str, cache: Path | None = None, pickled: bool
 
 
 def adapter_files(name: str, pickled: bool = False) -> list[Path]:
-    """The weight file of an adapter; safetensors if there is one.
-
-    Raises:
-        RbpxError: there is none, or only a pickle that is not allowed.
-    """
+    """The weight file of an adapter; safetensors if there is one; raises as `weight_files`."""
     folder = Path(name).expanduser()
     for file in ("adapter_model.safetensors", *(["adapter_model.bin"] if pickled else [])):
         if (folder / file).is_file():
@@ -124,10 +120,6 @@ def adapter_files(name: str, pickled: bool = False) -> list[Path]:
 
 
 def hash_adapter(name: str, cache: Path | None = None, pickled: bool = False) -> str:
-    """The identity of an adapter: a hash of its weights and of the configuration that affects the computation.
-
-    Raises:
-        RbpxError: the folder holds no adapter.
-    """
+    """The identity of an adapter: a hash of its weights and of the configuration that affects the computation."""
     settings = {key: value for key, value in adapter_config(name).items() if key not in _OF_TRAINING}
     return digest([settings, hash_files(adapter_files(name, pickled), cache)])

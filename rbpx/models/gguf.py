@@ -49,10 +49,9 @@ _TURNED, _BASE = "rope.dimension_count", "rope.freq_base"  # checked by the freq
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """The metadata of a GGUF file.
+    """The metadata of a GGUF file: numbers, booleans and strings by key.
 
     Attributes:
-        metadata: numbers, booleans and strings by key.
         n_numbers: of all tensors.
         type: in which most numbers are stored, e.g. Q4_1.
         rope_factors: divisors of the rotary frequencies.
@@ -127,11 +126,7 @@ def _read_header(path: Path, n_bytes: int, written_ns: int) -> GgufHeader:
 
 
 def stored_as(hashes: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The quantisation of the GGUF files among models, whose hashes are given by their ids; None cannot be read here.
-
-    Raises:
-        RbpxError: as of `read_header`.
-    """
+    """The quantisation of the GGUF files among models, given as id -> hash; None cannot be read here."""
     files = [name for name, content in hashes.items() if content is not None and is_gguf(name)]
     return {name: read_header(Path(name).expanduser().resolve(), name).quantisation for name in files}
 

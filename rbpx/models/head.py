@@ -31,7 +31,6 @@ class HeadProduct:
     Attributes:
         logits: hidden states [N, D] -> float32 [N, V].
         weight_VD: if the head is a plain matrix product in CPU memory.
-        bias_V: that is added.
     """
 
     logits: Map
@@ -99,10 +98,7 @@ class _HeadReachedError(Exception):
 
 
 def head_input(model: nn.Module, ids_BT: Tensor, past: Mapping[str, Any] = NO_PAST) -> Tensor:
-    """The exact tensor [B, T, D] that the model feeds to its output head; computes no logits.
-
-    `past` are the model's arguments for the tokens read before (`rbpx.models.past`).
-    """
+    """The exact tensor [B, T, D] that the model feeds to its output head, after what it read before (`past`)."""
     inputs: list[Tensor] = []
 
     def stop(module: nn.Module, args: tuple[Tensor, ...]) -> None:

@@ -26,9 +26,9 @@ def fetch(
 ) -> tuple[Path, str | None]:
     """The local folder of a model and, for a hub id, the commit of `revision`.
 
-    Downloads only configuration, tokenizer and, unless `weights` is false, weights: safetensors, or pickles if they are
-    allowed and there is nothing else. Files that are here already are not downloaded again. `advance` is called with
-    the bytes that came, from several threads.
+    Downloads only what is not here of configuration, tokenizer and, unless `weights` is false, weights: safetensors, or
+    pickles if they are allowed and there is nothing else. `advance` is called with the bytes that came, from several
+    threads.
 
     Raises:
         AbsentModelError: there is no such repository or revision.

@@ -25,12 +25,7 @@ _ROUNDING_SHARE_16: Final = 0.0625
 
 @dataclass(frozen=True)
 class Lengths:
-    """The lengths of text that a batch may mix without changing any state.
-
-    Attributes:
-        borders: a batch has no texts on both sides of one of these numbers of tokens.
-        one: whether all texts of a batch need one length.
-    """
+    """The lengths of text that a batch may mix without changing any state: none on both sides of a border, or `one`."""
 
     borders: tuple[int, ...] = ()
     one: bool = False

@@ -55,7 +55,7 @@ class LoadedModel(Model):
 
     Attributes:
         model: of transformers, in evaluation mode on its device.
-        n_token_ids: the tokenizer's ids; later rows of the vocabulary have no token.
+        n_token_ids: later rows of the vocabulary have no token.
         files: the weight files, with their state before they were hashed.
         adapted: facts of its adapter for the manifest.
     """
@@ -83,13 +83,10 @@ class LoadedModel(Model):
         return nothing_kept(self.model)
 
     def check_files(self, replaced: bool = False) -> None:
-        """Check that no weight file was written to since it was hashed.
+        """Raises MeasureError where a weight file was written to since it was hashed.
 
         torch maps weights into memory, so a written file would put another model under this hash; a replaced one stays
         mapped as it was, unless `replaced` counts it too.
-
-        Raises:
-            MeasureError: one was.
         """
         for path, before in self.files.items():
             now = _stamp(path)
@@ -122,8 +119,8 @@ def load_model(
 ) -> LoadedModel:
     """Load a model from a hub id, a folder, a GGUF file or the package (`rbpx:PATH`); runs no code of the repository.
 
-    `dtype` overrides the checkpoint's own choice; `cache` is a file that caches the hashes of large files; `pickled`
-    allows tensors of pytorch_model.bin if there are no safetensors; sizes are of the model without its adapter.
+    `cache` is a file of hashes of large files; `pickled` allows tensors of pytorch_model.bin if there are no
+    safetensors; sizes are of the model without its adapter.
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer or adapter does not fit.

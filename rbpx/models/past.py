@@ -29,7 +29,7 @@ class _Joined:
     """Mixin for an attention layer's cache: the keys and values of its own pass, and a link to those before.
 
     Attributes:
-        rows: [R], the row of `before` that each row of this pass continues.
+        rows: of `before` that each row of this pass continues, [R].
         keeps: whether a later pass will continue this one.
     """
 
@@ -104,8 +104,8 @@ class Past:
 
     Attributes:
         name: the model's argument for its cache.
-        cache: of the model, with one row for each beginning.
-        n_tokens: of each beginning, the same for all.
+        cache: with one row for each beginning.
+        n_tokens: the same for all.
     """
 
     name: str

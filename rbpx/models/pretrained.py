@@ -38,8 +38,7 @@ def load_weights(
 ) -> Any:
     """The language model of a folder or GGUF file, in evaluation mode, with all its weights from its own files.
 
-    A multimodal model is loaded whole where transformers has no class for its text alone. `pickled` allows
-    pytorch_model.bin if there are no safetensors.
+    A multimodal model is loaded whole where transformers has no class for its text alone.
 
     Raises:
         RbpxError: transformers does not know the architecture, or the weights do not match config.json.

@@ -32,11 +32,7 @@ def silence() -> None:
 
 
 def linear_layers(model: nn.Module, kind: Quantise, name: str) -> list[nn.Linear]:
-    """The layers to be quantised: all linear ones but the output head; `kind` and `name` are for errors.
-
-    Raises:
-        RbpxError: the model has none.
-    """
+    """The layers to be quantised: all linear ones but the output head; raises RbpxError for none."""
     head = model.get_output_embeddings()  # type: ignore[operator]
     layers = [each for each in model.modules() if type(each) is nn.Linear and each is not head]
     if not layers:

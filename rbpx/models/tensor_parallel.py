@@ -29,12 +29,7 @@ _HEADS = ("num_attention_heads", "num_key_value_heads")
 
 @dataclass(frozen=True, eq=False)
 class TensorGroup:
-    """The processes that share one model, seen from one of them.
-
-    Attributes:
-        mesh: of all processes; those of this group lie along its axis `tp`.
-        device: of this process.
-    """
+    """The processes that share one model, along the axis `tp` of the mesh of all, seen from one of them."""
 
     mesh: Any
     device: torch.device
@@ -86,11 +81,7 @@ class TensorGroup:
 
 
 def tensor_group(size: int, device: torch.device) -> TensorGroup:
-    """Split the processes of the launch into groups of `size` neighbours, each of which will hold one model.
-
-    Raises:
-        RbpxError: the number of processes is not a multiple of `size`.
-    """
+    """Split the processes of the launch into groups of `size` neighbours, one model each; RbpxError for a remainder."""
     n_processes = torch.distributed.get_world_size()
     if n_processes % size:
         raise RbpxError(

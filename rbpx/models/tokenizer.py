@@ -41,10 +41,8 @@ def load_tokenizer(folder: Path, name: str) -> Any:
 def count_ids(tokenizer: Any, rows: int, name: str) -> int:
     """Number of ids of a tokenizer; later rows of the vocabulary have no token.
 
-    Added tokens may lie beyond the model's rows; texts without them can still be read.
-
-    Raises:
-        RbpxError: the tokens of its training have more ids than the model has rows.
+    Added tokens may lie beyond the model's rows; texts without them can still be read. Raises RbpxError where those of
+    its training do.
     """
     added = set(tokenizer.get_added_vocab().values())
     n_ids = int(max(tokenizer.get_vocab().values())) + 1

@@ -41,11 +41,7 @@ Outcome = Sequence[Result] | RbpxError
 
 
 def open_filled(name: str, source: str | None = None) -> Store:
-    """Opens a store that holds runs, or imported results.
-
-    Raises:
-        RbpxError: the store holds no runs; `source` is the import that was asked for, if any.
-    """
+    """Opens a store; raises RbpxError where it holds neither runs nor imported results, of `source` if named."""
     store = Store(name)
     if store.is_empty:
         what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
@@ -82,7 +78,7 @@ def answer_all(
     """Asks several questions like `answer`; the error of one is returned as its answer.
 
     One worker answers all questions about a group, so that its tokens are counted once. `required` are the questions
-    that must find enough sizes for a law; `is_asked` says whether a question is asked about a selected group.
+    that must find enough sizes for a law.
     """
     asked = {name: _attempted(_calls, name, grids, is_asked) for name in names}
     results = _found([call for each in asked.values() if not isinstance(each, RbpxError) for call in each[0]])

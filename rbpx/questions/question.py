@@ -31,12 +31,7 @@ class MeasuredRuns:
 
 @dataclass(frozen=True)
 class OfAll:
-    """What a question says of all groups side by side.
-
-    Attributes:
-        columns: of the table of all groups, with their cells for each result.
-        paper: tables in the form of the paper's.
-    """
+    """What a question says of all groups side by side: columns with cells for each result, tables as the paper's."""
 
     columns: Sequence[Column] = ()
     cells: Sequence[Record] = ()
@@ -79,9 +74,7 @@ class Question:
 
     Attributes:
         answer: about groups of runs, each by itself (`of_each`) or all compared.
-        select: selects the groups.
         remeasure: scores runs again instead of reading the store.
-        page: what a report does with it.
     """
 
     answer: Answers

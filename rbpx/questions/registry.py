@@ -43,9 +43,7 @@ class Analysis:
     Attributes:
         title: of its section in a report.
         place: in the list of verbs and in a report, ascending; questions of one place stand by name.
-        keys: the class of its keys, in its folder, such as FitKeys.
         sizes: fewest models of a group.
-        theme: one of `THEMES`.
         summary: the first line of the folder's docstring; `help` is the rest.
         in_report: whether a report includes it; always with figures.
         tokens: whether it reads single tokens, which imported results lack.
@@ -56,9 +54,8 @@ class Analysis:
         lacking: the message where nothing suits, with {store}; empty for the usual one about sizes.
         without_tokens: a verb that answers where runs have no tokens, and from what.
         on_card: whether the card of a group in a report has its answer.
-        plain: the columns of its rows in CSV, JSON and frames, at most 24, NAME_* for all that begin so; if empty,
-            all that
-            are not nested.
+        plain: the columns of its rows in CSV, JSON and frames, at most 24, NAME_* for all that begin so; if empty, all
+            that are not nested.
         kinds: of the plain rows; all if empty.
     """
 

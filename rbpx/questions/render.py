@@ -140,10 +140,7 @@ def perform(
 ) -> list[Record]:
     """Asks each question about all grids together, stores its fits, prints it, and returns its rows with `analysis`.
 
-    The first request says how to print; `required` is as in `answer`.
-
-    Raises:
-        RbpxError: a question is unknown, or as in `answer`.
+    The first request says how to print; `required` and errors are as in `answer`.
     """
     unknown = [name for name in names if name not in registry.names()]
     if unknown:

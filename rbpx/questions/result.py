@@ -24,9 +24,8 @@ class Result:
     """One result; it can be pickled.
 
     Attributes:
-        rows: the answer.
-        sentences: the answer in words.
-        fits: rows for the relation `fits`; rank_fits those for `rank_fits`.
+        rows: the answer; sentences are the same in words.
+        fits: for the relation `fits`.
         notes: sentences that a terminal prints below the tables.
         passages: texts, token by token, for a page; texts those for a terminal.
         then: called with the store when the rows are stored.

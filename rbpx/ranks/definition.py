@@ -116,10 +116,7 @@ def map_chunks(
     vocab_size: int,
     chunk_bytes: int | None = None,
 ) -> list[Tensor]:
-    """The value of `of_rows` for the logits [n, V] and targets [n] of each chunk; one chunk is in memory at a time.
-
-    The other arguments and errors are those of `rank_hidden`.
-    """
+    """The value of `of_rows` for logits [n, V] and targets [n] of each chunk, one at a time; else as `rank_hidden`."""
     if len(hidden_ND) != len(targets_N):
         raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")
     size = chunk_bytes_for(hidden_ND.device, vocab_size) if chunk_bytes is None else chunk_bytes

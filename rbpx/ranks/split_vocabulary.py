@@ -22,7 +22,7 @@ class VocabularyPart:
     """The part of the vocabulary whose logits this process computes.
 
     Attributes:
-        start: the first entry of the part.
+        start: the first entry.
         width: v; 0 where there are more processes than entries.
         widest: the largest v of all processes, so that all of them take the same chunks.
         sum_over: a tensor to its sum over the processes, on each of them; `max_over` to its elementwise maximum.

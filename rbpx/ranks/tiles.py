@@ -85,9 +85,6 @@ def add_tiles(
 
     `begin` maps (hidden states, targets) of a slab to its accumulator; returned are those of all slabs, in the order of
     the positions, or one of no rows.
-
-    Raises:
-        ValueError: there is not one target per position.
     """
     if len(hidden_ND) != len(targets_N):
         raise ValueError(f"{len(hidden_ND)} hidden states for {len(targets_N)} targets")

@@ -49,11 +49,9 @@ class Report:
     """A whole report.
 
     Attributes:
-        store: its name, as it was asked for.
         made_at: UTC, to the minute.
         narrowed: keys that chose among the runs, as typed.
         n_failed: cells that could not be measured.
-        parts: one for each group.
         gaps: comparisons of texts and families.
         overview: all laws at a glance; across are figures of all groups, if there are many.
         paper: tables in the form of the paper's.
@@ -112,11 +110,7 @@ def facts_of(name: str, result: Result) -> tuple[Fact, ...]:
 
 
 def gather(grids: Grids, narrowed: str = "") -> Report:
-    """Asks every question about the chosen runs, and orders the results.
-
-    Raises:
-        RbpxError: the store holds runs, and none matches.
-    """
+    """Asks every question about the chosen runs, and orders the results; RbpxError where no run matches."""
     grids = [(request.but(D=None), cell_keys) for request, cell_keys in grids]  # predictions are in S alone
     request = grids[0][0]
     if isinstance(request.axis, OnText):
@@ -165,11 +159,7 @@ def _is_opened(answers: Answers) -> bool:
 
 
 def _asked(grids: Grids) -> list[Group] | None:
-    """Returns the groups with sections of their own; None for all.
-
-    Raises:
-        RbpxError: there is no group of that name.
-    """
+    """Returns the groups with sections of their own, None for all; raises RbpxError for a name that none has."""
     groups, named = list[Group](), grids[0][0].group
     with suppress(RbpxError):  # runs without a law in size make no groups; their questions give reasons
         groups = groups_of(_of_all()[0], grids)

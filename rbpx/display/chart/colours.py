@@ -31,10 +31,7 @@ def variables(theme: str) -> dict[str, str]:
 
 
 def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[str, Any]:
-    """Returns the Vega-Lite configuration of a theme; for None that of a page, whose style sets colours.
-
-    `legend` is its position: top, right, bottom, left or none.
-    """
+    """Returns the Vega-Lite configuration of a theme; for None that of a page, whose style sets colours."""
     if theme is None:
         ink, line = "var(--ink)", "var(--line)"
         series = [f"var(--series-{at + 1})" for at in range(len(SERIES["light"]))]

@@ -49,10 +49,9 @@ class Mark:
     """One layer of a chart.
 
     Attributes:
-        kind: points; a line through rows in their order; a band or bars from lo to hi; the name of its series at
-            each row; a
-            rule across the chart at the value that its row has on one of the axes.
-        rows: what is drawn; None for those of the figure's values.
+        kind: points; a line through rows in their order; a band or bars from lo to hi; the name of its series at each
+            row; a rule across the chart at the value that its row has on one of the axes.
+        rows: None for those of the figure's values.
         lo: key of the lower end of a band or bar, hi of the upper.
         by: key that dashes and shapes distinguish, instead of the series.
         along: the axis that a band or bar lies along; empty for that of the values.
@@ -76,8 +75,7 @@ class Chart:
 
     Attributes:
         marks: the lowest first.
-        series: key that colours, shapes and dashes distinguish; legend is its title, order that of the series in
-            it.
+        series: key that colours, shapes and dashes distinguish; legend is its title, order that of the series in it.
         height: in pixels, for a width of 560.
         is_ordered: whether the series are steps of a quantity, whose colours go from dark to light.
     """
@@ -148,10 +146,7 @@ _LOOKS: Final[dict[str, Spec]] = {"band": {"opacity": 0.13}, "rule": {"strokeDas
 
 
 def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
-    """Returns the Vega-Lite of a chart, with the values as tooltips.
-
-    `ems` are the width divided by the size of its text, for the layout of the legend.
-    """
+    """Returns the Vega-Lite of a chart, `ems` wide in sizes of its text, with the values as tooltips."""
     rows = _shown(values.records())
     order = chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in rows if chart.series in row))
     layers = [
@@ -282,9 +277,8 @@ class Figure:
     """One figure.
 
     Attributes:
-        name: in plain characters, unique within its section; part of file names.
-        says: a description, for those who cannot see it.
-        values: the table that it draws.
+        name: unique within its section, and part of file names.
+        says: for those who cannot see it.
         sql: a query of the store that gives these numbers.
     """
 

@@ -68,10 +68,7 @@ def series_figure(
     origin: Origin,
     under: Sequence[Mark] = (),
 ) -> Figure:
-    """Numbers with their intervals, each of a series at its place.
-
-    `words` are what can be seen, for those who cannot see it, and the caption; `under` is drawn below them.
-    """
+    """Numbers with their intervals, each of a series at its place, over marks `under`; `words` as in `law_figure`."""
     at_x = Column(x.key, x.key, whole if x.log else short)  # counts lie on logarithmic axes
     values = table_of(name, ("of", "series"), at_x, *interval(y.key, y.key))
     rows = [

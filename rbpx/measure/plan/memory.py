@@ -16,13 +16,7 @@ SPLIT, NO = "split", "no"
 
 @dataclass(frozen=True)
 class FreeMemory:
-    """Free memory, MiB.
-
-    Attributes:
-        device: `cpu` or `cuda`, where a model is measured.
-        cpu_mib: available to a new process; None if the system does not say.
-        disk_mib: on the file system of the store.
-    """
+    """Free memory, of disk where the store is; `cpu_mib` is None if the system does not say."""
 
     device: str
     cpu_mib: float | None

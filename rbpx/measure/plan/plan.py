@@ -36,10 +36,9 @@ class Planned:
     """A cell with what it costs.
 
     Attributes:
-        costs: by name, in MiB and seconds; None where unknown on this machine. weights_mib is of the weight files if
-            they are here, else of all parameters in the requested dtype; tokens are those that are scored,
-            tokens_counted says whether they were counted; scored_share is of the bytes of a user's text; time_s is that
-            of the forward passes, by the run that time_from names; fits is that of `memory.what_fits`.
+        costs: None where unknown on this machine. weights_mib is of the weight files if they are here, else of all
+            parameters in the requested dtype; tokens are those that are scored; scored_share is of the bytes of a
+            user's text; time_s is that of the forward passes, by the run that time_from names; fits as `what_fits`.
     """
 
     cell_state: CellState
@@ -64,11 +63,7 @@ class Planned:
 
 
 def plan_grid(request: Planning) -> list[Planned]:
-    """The cost of each cell of a request's grid.
-
-    Raises:
-        RbpxError: the request names no model or dataset, or a folder or file that does not exist.
-    """
+    """The cost of each cell of a request's grid; raises as `grid_here`."""
     grid = grid_here(request)
     store, documents = grid.store, None if grid.sample is None else grid.sample.documents
     assert request.dtype is not None, "the grid of a request sets its dtype"

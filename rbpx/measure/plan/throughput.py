@@ -27,7 +27,6 @@ class Throughput:
     """A measured throughput.
 
     Attributes:
-        source: what was measured, for people.
         flops_per_s: of the whole pass, ranks included.
         flops_per_token: of the measured model; small models reach fewer FLOPs/s.
     """
@@ -44,11 +43,7 @@ def nearest(throughputs: Sequence[Throughput], flops_per_token: float) -> Throug
 
 @cache
 def calibrate(device: str, dtype: str) -> Throughput:
-    """Measure a small random GPT-2 for about a second, in the same way as a cell.
-
-    Raises:
-        RbpxError: the device is not available.
-    """
+    """Measure a small random GPT-2 for about a second, as a cell; raises RbpxError where there is no such device."""
     if device == "cuda":
         require_cuda()
     from transformers import AutoConfig, AutoModelForCausalLM

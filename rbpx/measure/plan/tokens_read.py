@@ -35,10 +35,7 @@ def find_tokens_read(
     runs: Sequence[Record],
     store: Store,
 ) -> tuple[TokensRead | None, bool | None]:
-    """The tokens that a cell reads, and whether they were counted; None if neither its text nor a run of it is here.
-
-    `folder` (of the model, for its tokenizer) and `documents` are None if they are not on this machine.
-    """
+    """The tokens that a cell reads, and whether they were counted; None if neither its text nor a run of it is here."""
     cell = cell_state.cell
     if cell_state.run_id is not None:
         return tokens_read_of_run(store, cell_state.run_id, cut), True

@@ -28,12 +28,9 @@ _CHECKSUM_BYTES: Final = 32
 
 
 class Parts:
-    """The parts of one cell that one process measures.
+    """The parts of one cell that one process measures, and the seconds that the stored rows took.
 
     A cell that takes less than the interval writes none. A failed write is no error; the part is lost.
-
-    Attributes:
-        wall_s: that the stored rows took to measure.
     """
 
     def __init__(self, store: Store, key: str, kind: np.dtype[Any]) -> None:

@@ -40,12 +40,7 @@ _TRIAL = 4  # shared beginnings must save so many times the longest window
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Windows that are read in one pass, the longest first.
-
-    Attributes:
-        past: what was read before.
-        rows: the row of the past that each window continues.
-    """
+    """Windows that are read in one pass, the longest first, and the row of the past that each continues."""
 
     windows: list[Window]
     past: Past | None = None
@@ -67,8 +62,7 @@ class Reading:
 
     Attributes:
         windows: each token is scored in at most one; windows without a scored position are skipped.
-        tokens_per_batch: padded tokens; halved for the rest of the cell when memory runs out. 1 reads each window
-            alone.
+        tokens_per_batch: halved for the rest of the cell when memory runs out. 1 reads each window alone.
         advance: called with the number of tokens that this process has just scored.
         is_known: whether the values of a window are known, so that its beginning need not be read.
         shares: called if shared beginnings are read once.

@@ -68,7 +68,7 @@ def rows_of_run(group: Group, read: RunItems, request: AttemptsKeys) -> Iterator
     """Yields the results of one run, told apart by `kind`.
 
     `pass`: pass@k over items, its standard error over samples (None where p is known), both local slopes at k.
-    `exponent`: see `_exponents`. `forecast`: pass@k beyond the samples, by each way.
+    `exponent` and `forecast`: pass@k beyond the samples, by each way.
     """
     items, n_items = read.items, len(read.items.names)
     counted = items if isinstance(items, Counted) else None

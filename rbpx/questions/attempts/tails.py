@@ -32,8 +32,7 @@ class Likelihood:
         weight_U: number of items equal to each.
         ln_p_U: ln p of known chances below 1, the first of these.
         ln_UN: for the others, ln of likelihood times width at each node; a chance that is 1 in single precision has
-            the
-            width alone, at the nodes with p no smaller.
+            the width alone, at the nodes with p no smaller.
     """
 
     def __init__(self, items: Items) -> None:
@@ -96,7 +95,7 @@ class Tail:
     Attributes:
         theta: (ln a, ln b); None where no maximum was found.
         influence_I2: of each item on theta.
-        all_alike: whether a single p for all items is likelier than any spread.
+        all_alike: a single p for all items is likelier than any spread.
     """
 
     likelihood: Likelihood

@@ -49,12 +49,9 @@ another engine may be from float32."""
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The runs of a group that were measured again.
+    """The sizes and documents of a group that were measured again, of `n_stored` documents.
 
-    Attributes:
-        group: the sizes and documents measured again.
-        n_stored: number of documents of the stored runs.
-        rows: kind `run` for each quantity of each run, `law` for each law through 3 sizes.
+    Rows are of kind `run` for each quantity of each run, `law` for each law through 3 sizes.
     """
 
     group: Group
@@ -70,8 +67,7 @@ class Audit:
 def count_moves(pairs: pa.Table) -> Record:
     """Counts how the tokens of one run moved between the two measurements, from the query `rank_pairs`.
 
-    n_changed have other greater or equal logits, n_moved another rank; median_move and largest_move are in ranks,
-    largest_logprob_move in nats.
+    n_changed have other greater or equal logits, n_moved another rank; moves are in ranks, of logprobs in nats.
     """
     rank, again, n_tokens = (numbers(pairs[name]) for name in ("rank", "rank_again", "n_tokens"))
     moved = np.repeat(np.abs(again - rank), n_tokens)

@@ -77,12 +77,7 @@ class Rescorer:
     def ask(
         self, run: Run, asked: ServedCell, documents: list[Document], doc_ids: Collection[int]
     ) -> tuple[pa.Table, str]:
-        """Sends documents of a run again, in random order, to the engine that measured it.
-
-        Raises:
-            RbpxError: the same as in `score`.
-            MeasureError: the server fails.
-        """
+        """Sends documents of a run again, in random order, to the engine that measured it; raises as `score`."""
 
         def read(windows: list[Window], advance: Callable[[int], None]) -> dict[str, pa.Array]:
             rng = np.random.default_rng(self.request.seed)

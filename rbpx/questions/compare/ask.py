@@ -68,12 +68,9 @@ def _why_empty(groups: Sequence[Group], sides: tuple[Side, Side]) -> str:
 
 
 def _compare(connection: duckdb.DuckDBPyConnection, ties: Ties, a: Run, b: Run, request: CompareKeys) -> list[Record]:
-    """Rows of two runs on one text, told apart by `kind`: part, hits, moves.
+    """Rows of two runs on one text, told apart by `kind`: part, hits, moves; raises RbpxError without byte positions.
 
     Parts are the whole text, kinds, places, slices, and documents by their share of the difference.
-
-    Raises:
-        RbpxError: a run lacks byte positions.
     """
     sides = [ask(connection, "compared_tokens", run_id=run.run_id, ties=ties.value) for run in (a, b)]
     for run, tokens in zip((a, b), sides, strict=True):

@@ -69,9 +69,8 @@ class TaskSteps:
 def fit_steps(task: TaskValues, values: Points, parts: HeldOut, request: DownstreamKeys) -> FeatureSteps:
     """Fits both steps of a feature to the trainings that are not held out, and predicts the others.
 
-    A row has `step1_predicted`, the feature by step 1; `step1_actual`, as measured; `step2_predicted`, success by step
-    2 from that; `chained_predicted`, from step 1; and `actual`, with an interval over items. `error` is chained minus
-    actual, `held` whether the interval of the chained prediction contains it.
+    A row has `step1_predicted`, the feature by step 1, and `step1_actual`; `step2_predicted`, success by step 2 from
+    that; `chained_predicted`, from step 1; and `actual`, with an interval over items. `error` is chained minus actual.
     """
     x_T = np.array([averaged(each, values.y_N, request.n_averaged) for each in parts.fitted])
     fitted = [each for each, x in zip(parts.fitted, x_T, strict=True) if not math.isnan(x)]

@@ -44,11 +44,7 @@ class HeldOut:
 
 
 def split(values: TaskValues, request: DownstreamKeys) -> HeldOut:
-    """Holds out the largest size, or the requested ones.
-
-    Raises:
-        RbpxError: a size to be held out does not exist.
-    """
+    """Holds out the largest size, or the requested ones; raises RbpxError for one that does not exist."""
     trainings = _trainings(values.group.runs)
     asked = request.held_out
     if asked is None:

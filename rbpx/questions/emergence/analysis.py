@@ -39,16 +39,12 @@ class Emergence:
 
     Attributes:
         windows: for each run a row for each length: p, the share of windows of hits; RBP_k^N, as if tokens were
-            independent;
-            and where tokens are known the share predicted by mean and autocorrelation of the hits, the number
-                of
-            independent tokens that vary as much, and the correlation at each of `LAGS`.
+            independent; and where tokens are known the share predicted by mean and autocorrelation of the hits, the
+            number of independent tokens that vary as much, and the correlation at each of `LAGS`.
         fits: the law of each length.
-        laws: their rows, each with the size at which RBP_k^N is one half; then that of the joint law with constant
-            C N,
-            which `bends` where windows are told apart from independent tokens, or the interval of the alpha of
-                one length
-            leaves out its own.
+        laws: their rows, each with the size at which RBP_k^N is one half; then that of the joint law with constant C N,
+            which `bends` where windows are told apart from independent tokens, or the interval of the alpha of one
+            length leaves out its own.
     """
 
     k: int

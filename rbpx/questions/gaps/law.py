@@ -42,11 +42,7 @@ class Gap:
 
     @property
     def verdict(self) -> str | None:
-        """What the gap does, by all tests of the request; None without a fit.
-
-        "closes" or "opens" where the adjusted p is below 0.05, "may close" or "may open" where only its own is, else
-        "parallel".
-        """
+        """What the gap does: "may close" or "may open" where only its own p is below 0.05, not the adjusted one."""
         if self.p is None or self.p_adjusted is None or self.delta.value is None:
             return None
         if self.p_adjusted < ALPHA:

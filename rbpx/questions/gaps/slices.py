@@ -32,12 +32,11 @@ POSITIONS: Final = (1, 16, 64, 256)  # first positions of the built-in buckets
 
 @dataclass(frozen=True, eq=False)
 class TextLosses:
-    """A text, or a slice of it.
+    """A text, or a slice of it by an SQL condition on `scored_tokens`.
 
     Attributes:
         points: by law and k; doubted where a slice has one document, or other tokens at other sizes.
-        where: SQL condition on `scored_tokens`; empty for a text.
-        n_tokens: of the slice at the largest size.
+        n_tokens: at the largest size.
     """
 
     group: Group

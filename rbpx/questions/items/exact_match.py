@@ -27,7 +27,7 @@ def exact_match(
     """Returns the exact match of chosen items of one run at one k, with intervals over items.
 
     `independent` is the mean over items of RBP_k^n, `rho` the correlation of two hits of one item over all pairs,
-    `correlated` the mean beta-binomial success with it. Both predictions are recomputed in each replicate.
+    `correlated` the mean beta-binomial success with it.
     """
     n_I, hits_I = (counts_I[chosen_I] for counts_I in _counts(ranks, k))
     weights_B = _with_all(weights_BI[:, chosen_I])

@@ -43,10 +43,7 @@ _OFFSETS: Final = {"given": "given", "shared": "one E", "free": "own E", "none":
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: MultiplierKeys) -> list[Result]:
-    """Compares the two families on every text that both were measured on; stores no law.
-
-    Compares over size and tokens where the runs of both families vary in both, else along the axis, under every choice
-    of E.
+    """Compares two families on every text that both were measured on, over size and tokens, else along the axis.
 
     Raises:
         RbpxError: a side is missing or ambiguous on a text, or the sides share no text.

@@ -27,10 +27,7 @@ def facts(result: Result) -> Iterator[Fact]:
 
 
 def of_variants(grids: Grids, groups: Sequence[Group], is_opened: bool) -> Sequence[Grids]:
-    """Returns grids for each variant of a family beside its runs without one, or else the first variant.
-
-    They are about compute where the report says what to train.
-    """
+    """Returns grids for each variant of a family beside its runs without one, or else the first variant."""
     found, axis = list[Grids](), {"axis": Axis.C} if is_opened else {}
     for family, own in grouped(groups, lambda group: group.first.family).items():
         variants = sorted(dict.fromkeys(group.first.variant or "" for group in own))

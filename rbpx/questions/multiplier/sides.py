@@ -53,11 +53,7 @@ class ModelSelector:
 def sides_of(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: MultiplierKeys, refuses: bool = True
 ) -> list[ModelSelector]:
-    """Returns base and variant; with `refuses` each has a group.
-
-    Raises:
-        RbpxError: one is missing, ambiguous, or has no group, as all its runs are underway or it is not in the store.
-    """
+    """Returns base and variant; with `refuses` raises RbpxError where one is missing, ambiguous, or has no group."""
     variants = request.variant or []
     if request.base is None or len(variants) != 1:
         names = typed("multiplier", base="pythia", variant="pythia-deduped")
@@ -112,11 +108,7 @@ def on_each_text(
 
 
 def paired(bases: Sequence[Group], variants: Sequence[Group]) -> list[tuple[Group, Group]]:
-    """Pairs the groups of both sides on a text; of several, those of one source and revision, as after equal tokens.
-
-    Raises:
-        RbpxError: the pairs are ambiguous.
-    """
+    """Pairs the groups of both sides on a text, of several those of one source and revision; RbpxError if ambiguous."""
     if len(bases) == len(variants) == 1:
         return [(bases[0], variants[0])]
     of_base, of_variant = (

@@ -51,9 +51,9 @@ def learners(
 ) -> list[Record]:
     """Trains and scores at each k and sequence length in a measured group; returns a row for each.
 
-    status: of the first fold without a model. auc, log_loss_nats, excess: of `score_chances`, None unless the status is
-    ok. told_nats: the log loss as estimated from the outcomes of unseen documents. coefficients: mean over the folds,
-    per standard deviation of each feature.
+    status: of the first fold without a model. auc, log_loss_nats, excess: of `score_chances`. told_nats: the log loss
+    as estimated from the outcomes of unseen documents. coefficients: mean over the folds, per standard deviation of
+    each feature.
     """
     smaller, run = group.runs[-2:]
     parameters: dict[str, Any] = {"run_id": run.run_id, "smaller_run_id": smaller.run_id, "ties": group.ties.value}

@@ -62,11 +62,9 @@ PREDICTIONS: Final = table_of(
 
 @dataclass(frozen=True, eq=False)
 class CalibrationPrediction:
-    """One quantity, predicted from the models of one family or of all.
+    """One quantity, predicted from the models of one family, or of all for None.
 
     Attributes:
-        pairs: the points.
-        family: whose models are fitted; None for all.
         calibration: predicts y, or the odds of misses; None with too few points.
         predictions: a row for each model.
         tests: backtests of the smallest x; with all families, of each from the others.

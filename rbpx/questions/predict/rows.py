@@ -106,10 +106,7 @@ def title_of(row: Record) -> str:
 
 
 def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
-    """Yields a sentence about the first prediction of cross-entropy, else of another law, and how far to trust it.
-
-    The rows have the keys of `backtest_summary`; `subject` names what is predicted.
-    """
+    """Yields a sentence about the first prediction of cross-entropy, else of another law, and how far to trust it."""
     rows = sorted(answers, key=lambda row: (row.get("y") is None, *law_order(row["law"], row["k"])))
     if not rows:
         return
@@ -185,10 +182,7 @@ def prediction_tables(
     forms: Sequence[str],
     asks_method: bool = False,
 ) -> Iterator[Table]:
-    """Yields the averaged predictions with their backtests, then the predictions of forms and methods.
-
-    `rows` are all predictions, `answers` the averaged ones, with the keys of `backtest_summary`.
-    """
+    """Yields the averaged predictions (`answers`) with their backtests, then those of forms and methods."""
 
     def weighted(row: Record) -> Record:
         known = row.get("weights") or {}

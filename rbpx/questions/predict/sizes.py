@@ -41,9 +41,8 @@ class LawPrediction:
         law: by the first method that has numbers; the averaged prediction uses its points.
         n_smaller: how many smaller runs fail to predict the largest, if they do.
         fit: the row of `fits` of `law`, among those of all methods.
-        rows: first the answer, `combined` or else the first method, with its backtests, predictions with other or
-            no fixed
-            parameters and without the largest runs, or `none`; then single forms and the other methods.
+        rows: first the answer, `combined` or else the first method, with its backtests, predictions with other or no
+            fixed parameters and without the largest runs, or `none`; then single forms and the other methods.
     """
 
     law: Law
@@ -65,7 +64,7 @@ class LawPrediction:
 def predict_law(group: Group, points: Points, request: PredictKeys, targets: Sequence[float]) -> LawPrediction:
     """Predicts one quantity by the average over forms, by each form within it and by each method.
 
-    A method has the statuses of the average, which uses the same points, and those of its own law and backtests.
+    A method has the statuses of the average and those of its own law and backtests.
     """
     laws = [doubted(group, fit_points(points, method, request.pins)) for method in request.method]
     fits = [fit_record(group, law, request.resamples) for law in laws]

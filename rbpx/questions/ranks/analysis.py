@@ -41,14 +41,11 @@ class Ranks:
 
     Attributes:
         rivals: of each run by name: the published fit, then those over 1..V.
-        totals: the distributions with numbers for every run, in order of AIC: AIC and BIC above the least, summed,
-            and the
-            number of runs for which it is best.
+        totals: the distributions with numbers for every run, in order of AIC: AIC and BIC above the least, summed, and
+            the number of runs for which it is best.
         derived: the laws in S that the published fit and the best distribution imply: the row, the law of measured
-            values,
-            and that of derived ones.
+            values, and that of derived ones.
         trends: rows of mu and sigma: the slope on ln S is -alpha of the law of exp(mu) or exp(sigma).
-        counted: the ranks of each run.
         closure: rows of forms fitted to all sizes at once; empty where `NOT_TESTED` says why.
     """
 

@@ -52,11 +52,9 @@ class Rival:
     """One distribution, fitted to one run.
 
     Attributes:
-        implied: keys of its row besides parameters: is_best, by AIC among those over all ranks; its curve;
-            nats_behind the
-            best per token, None for `lognormal_paper`, which leaves rank 1 out; the ends of mu and sigma.
+        implied: keys of its row besides parameters: is_best, by AIC among those over all ranks; its curve; nats_behind
+            the best per token, None for `lognormal_paper`, which leaves rank 1 out; the ends of mu and sigma.
         curve: by exact sums over 1..V; for `lognormal_paper` with exp(mu) and exp(sigma).
-        curve_B: of each bootstrap replicate.
     """
 
     fit: RankFit

@@ -75,7 +75,7 @@ def _regime(points: Points, law: Law) -> Record:
 
     n_misses: tokens of the largest model with a rank above k, None where not counted. signal: change of ln y over the
     sizes, by the law. binomial_sd: of ln y at the largest model, if its tokens were independent; document_sd: over
-    documents. stands: whether the law holds (`rbpx.runs.fits`).
+    documents.
     """
     y, n, alpha, document_sd = float(points.y_N[-1]), points.runs[-1].n_tokens, law.fit.alpha.value, None
     share = math.exp(-y) if 0 < y < math.inf and n is not None else None

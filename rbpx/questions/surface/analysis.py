@@ -81,10 +81,7 @@ def _least_aic(forms: Sequence[FormFit]) -> FormFit:
 
 
 def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: SurfaceKeys) -> list[SurfaceLaw]:
-    """Fits every requested form to each quantity of a group, and finds the best model of each budget.
-
-    It is that of each typed form, else that of the average.
-    """
+    """Fits every requested form to each quantity of a group; the best of a budget is of each form typed, or of all."""
     options: dict[str, Any] = {"objective": request.objective, "delta": request.delta}
     with_constants(request.form, request.pins)
     laws = []

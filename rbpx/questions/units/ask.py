@@ -76,9 +76,8 @@ def express(
 ) -> dict[str, Estimate]:
     """Expresses one run in units that can be compared across tokenizers.
 
-    bits_per_byte are the nats of the scored tokens / ln 2 / the bytes of text (UTF-8) that they stand for; rank_50,
-    rank_90, rank_99 quantiles of the rank, relative_rank_50, ... these / V; rbp_at_0.001_V, ... Pr(rank <= share V),
-    unknown where share V is below 1.
+    bits_per_byte are the nats of the scored tokens / ln 2 / the bytes of text (UTF-8) that they stand for; rank_50 a
+    quantile of the rank, relative_rank_50 that / V; rbp_at_0.001_V Pr(rank <= share V), unknown below share V = 1.
     """
     D = len(bytes_D)
     doc, rank, tokens, logprob = (numbers(counts[name]) for name in ("doc_id", "rank", "n_tokens", "sum_logprob"))

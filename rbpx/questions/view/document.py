@@ -21,11 +21,7 @@ _SHORTEST: Final = 32  # fewest scored tokens of a document that is selected aut
 
 
 class DocumentTokens(NamedTuple):
-    """One document under one model, a row for each scored token.
-
-    `position` is the index in the document, `text` None where unknown, `nats` -logprob; `best` has texts and nats of
-    the best tokens, None unless kept (`measure best=5`).
-    """
+    """One document under one model, a row for each scored token; `best` are the best tokens, if kept (`best=5`)."""
 
     run: Run
     name: str
@@ -62,11 +58,7 @@ def token_text(text: str | None) -> str:
 def read_document(
     connection: duckdb.DuckDBPyConnection, members: Sequence[tuple[Group, Run]], request: ViewKeys
 ) -> DocumentView:
-    """Reads the requested document, or an informative one, under every model.
-
-    Raises:
-        RbpxError: it does not exist or has no scored token.
-    """
+    """Reads the requested document, or an informative one, under every model; RbpxError where it has no token."""
     (group, last), runs = members[-1], [run for _, run in members]
     ends = tuple(of(runs, key=attrgetter("non_embedding_params")) for of in (min, max))
     read = ends if request.doc is None else runs  # two models suffice to select a document
