@@ -30,13 +30,13 @@ _SPINS: Final = 1000
 
 
 def n_cores() -> int:
-    """Returns the number of cores that affinity, control groups and Slurm allow."""
+    """The number of cores that affinity, control groups and Slurm allow."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([allowed, *_given()])
 
 
 def _given() -> list[int]:
-    """Returns the limits that Slurm and control groups set; part of a core counts as one."""
+    """The limits that Slurm and control groups set; part of a core counts as one."""
     asked = os.environ.get(_SLURM, "")
     given = [int(asked)] if asked.isdecimal() and int(asked) else []
     for group in control_groups("cpu"):
@@ -78,7 +78,7 @@ def control_groups(controller: str) -> Iterator[Path]:
 
 
 def machine_mib() -> int:
-    """Returns the memory in MiB of this machine, or of the control group (container) that limits this process."""
+    """The memory in MiB of this machine, or of the control group (container) that limits this process."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for group in control_groups("memory"):
         limit, _ = _first_numbers(group, "memory.max", "memory.limit_in_bytes", "memory.limit_in_bytes")

@@ -23,16 +23,14 @@ class NotHereError(MeasureError):
     """Something of the hub is not on this machine, and HF_HUB_OFFLINE forbids fetching it; `what` has no remedy."""
 
     def __init__(self, what: str, command: str) -> None:
-        """Stores what is missing, and the command that fetches it."""
         super().__init__(what, command)
         self.what = what
 
     def __str__(self) -> str:
-        """Says what is missing, and how to fetch it."""
         return self.fetched_by(self.args[1])
 
     def fetched_by(self, command: str) -> str:
-        """Returns the same error with another command."""
+        """The same error with another command."""
         return f"{self.what}; fetch it where there is a network: {command}"
 
 
@@ -52,25 +50,25 @@ class UnexpectedError(MeasureError):
 
     @classmethod
     def of(cls, problem: Exception, what: str) -> "UnexpectedError":
-        """Returns one line for an error of any kind, beginning with what happened; keeps its traceback."""
+        """One line for an error of any kind, beginning with what happened; keeps its traceback."""
         unexpected = cls(f"{what}: {first_line(problem)}")
         unexpected.traceback = "".join(format_exception(problem))
         return unexpected
 
 
 def reason(problem: BaseException, most: int = 200) -> str:
-    """Returns an error's message on one line; if it has none, a phrase for its type."""
+    """An error's message on one line; if it has none, a phrase for its type."""
     of_its_kind = (type(problem).__doc__ or "no reason given").split("\n")[0].rstrip(".")
     return (" ".join(str(problem).split()) or of_its_kind)[:most]
 
 
 def first_line(problem: Exception) -> str:
-    """Returns the type of an error and its first line, with the second if the first ends in a colon."""
+    """The type of an error and its first line, with the second if the first ends in a colon."""
     lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
     n_lines = 2 if lines and lines[0].endswith(":") else 1
     return f"{type(problem).__name__}: {' '.join(lines[:n_lines])[:200] or reason(problem)}"
 
 
 def number_of(n: int, noun: str, plural: str | None = None) -> str:
-    """Returns a count with its noun; `plural` is for plurals that do not end in s."""
+    """A count with its noun; `plural` is for plurals that do not end in s."""
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"

@@ -26,7 +26,7 @@ def speaks_shell() -> bool:
 
 
 def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) -> str:
-    """Returns keys with values, behind their verb if there is one.
+    """Keys with values, behind their verb if there is one.
 
     On a command line `k='[1,10]' dataset=pydoc` and `python -m rbpx fit k=1`, in Python `k=[1, 10], dataset="pydoc"`
     and `.fit(k=1)`. `keys` are those whose names have a dot.
@@ -42,7 +42,7 @@ def typed(verb: str = "", keys: Mapping[str, Any] | None = None, **more: Any) ->
 
 
 def help_of(verb: str) -> str:
-    """Returns the command that explains a verb."""
+    """The command that explains a verb."""
     return f"python -m rbpx {verb} --help" if speaks_shell() else f"help(rbpx.Measurements.{verb})"
 
 

@@ -72,24 +72,23 @@ class Status(StrEnum):
 
 @cache
 def _table() -> dict[str, tuple[str, str]]:
-    """Label and remedy of each status, from status.tsv."""
     _, *lines = Path(__file__).with_suffix(".tsv").read_text(encoding="utf-8").splitlines()
     return {name: (label, remedy) for name, label, remedy in (line.split("\t") for line in lines)}
 
 
 def in_order(statuses: Iterable[Status | None]) -> tuple[Status, ...]:
-    """Returns the statuses that hold, each once, in the order of `Status` and without `ok`."""
+    """The statuses that hold, each once, in the order of `Status` and without `ok`."""
     held = set(statuses) - {Status.ok}
     return tuple(status for status in Status if status in held)
 
 
 def first_of(statuses: Iterable[Status | None]) -> Status:
-    """Returns the status to show: the first that holds, or `ok`."""
+    """The status to show: the first that holds, or `ok`."""
     return next(iter(in_order(statuses)), Status.ok)
 
 
 def status_keys(statuses: Iterable[Status | None]) -> dict[str, Any]:
-    """Returns the status to show and all that hold, as a row has them."""
+    """The status to show and all that hold, as a row has them."""
     held = in_order(statuses)
     return {"status": first_of(held).value, "reasons": [each.value for each in held]}
 

@@ -19,5 +19,5 @@ class Ties(StrEnum):
 
 
 def rule_of(protocol: str | None) -> Ties:
-    """Returns the default rule: the paper's, or for the official protocol that of its authors' code."""
+    """The default rule: the paper's, or for the official protocol that of its authors' code."""
     return Ties.optimistic if protocol == OFFICIAL else Ties.pessimistic

@@ -82,13 +82,11 @@ class Answer(Generic[Found]):
             show_cells(self.records)
 
     def __str__(self) -> str:
-        """Returns the table that the verb prints, as plain text."""
         with redirect_stdout(io.StringIO()) as text:
             self.show()
         return text.getvalue().rstrip("\n")
 
     def __repr__(self) -> str:
-        """Returns the verb and the number of rows."""
         return f"<Answer of {self.verb}: {number_of(len(self.records), 'row')}; print() shows its table>"
 
     def plot(self, figure: str = "") -> alt.LayerChart:
@@ -115,7 +113,6 @@ class Answer(Generic[Found]):
         return first_drawn(each for each in every if each.name == figure)
 
     def _repr_html_(self) -> str:
-        """Renders the answer and its main table as HTML for a notebook."""
         said, shown = list(self.messages), [("", self.frame())]
         if self.verb in analyses():
             found = [table.briefly() for table in render.tables(self._answered)]
@@ -131,7 +128,6 @@ class Answer(Generic[Found]):
 
 
 def _texts(table: Table) -> pd.DataFrame:
-    """Returns the texts of a table."""
     import pandas as pd
 
     names = [column.name for column in table.columns]

@@ -58,7 +58,7 @@ class CommandLine:
         return " ".join(each for each, key in keys.items() if key not in _HIDDEN and not key.startswith("hydra"))
 
     def retyped(self, verb: str, drops: Callable[[str], bool]) -> str:
-        """Returns the command for another verb with these overrides, without keys that it `drops`."""
+        """The command for another verb with these overrides, without keys that it `drops`."""
         kept = [each for each in self.overrides if not drops(_key(each))]
         own = [] if self.own is None else ["--config-dir", str(self.own)]
         return shlex.join(["python", "-m", "rbpx", verb, *(["-m"] if self.sweeps else []), *own, *kept])
@@ -103,7 +103,7 @@ def _parser() -> _Parser:
 
 
 def flags() -> tuple[str, ...]:
-    """Returns the flags of every verb, for completion."""
+    """The flags of every verb, for completion."""
     return tuple(each.option_strings[0] for each in _parser()._actions if each.option_strings)
 
 

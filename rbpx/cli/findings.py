@@ -58,7 +58,6 @@ def write_findings(
 
 
 def _answer(study: StudyConfig, records: Sequence[Record], limits: SqlLimits) -> pa.Table:
-    """Returns the result of a study; the connection reaches no file."""
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = {name: pa.array([_plain(record.get(name)) for record in records]) for name in names}
     try:

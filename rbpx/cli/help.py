@@ -50,7 +50,7 @@ _SHOWN: Final = ("sql_timeout_s", "sql_memory_mib", "store", "details", "format"
 
 
 def help_text(page: str, own: Sequence[Path] = ()) -> str:
-    """Returns a page of help: the first one (empty), `all`, or a verb's, with names in the user's folders `own`."""
+    """A page of help: the first one (empty), `all`, or a verb's, with names in the user's folders `own`."""
     if page == "":
         return _first()
     if page == "all":
@@ -91,7 +91,7 @@ def _verb(name: str) -> str:
 
 
 def _lines(keys: Mapping[str, Key], has_groups: bool, own: Sequence[Path]) -> dict[str, str]:
-    """Returns the line of each key that is explained, with `has_groups` those of groups behind their group."""
+    """The line of each key that is explained, with `has_groups` those of groups behind their group."""
     lines = {}
     for key in (each for each in keys.values() if each.help):
         text = key.told

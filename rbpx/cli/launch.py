@@ -53,7 +53,6 @@ def _says_how(key: str) -> bool:
 
 
 def _ended(measured: "Sequence[Measured]") -> int:
-    """Reports what was not measured."""
     failures = [failure for grid in measured for failure in grid.failures]
     errors = [(grid.error, grid.status) for grid in measured if grid.error is not None]
     told = [f"{each.cell} failed: {each.error}" for each in failures]

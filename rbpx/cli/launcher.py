@@ -82,7 +82,7 @@ def _remove(folder: Path) -> None:
 
 
 def _held(request: "GridKeys", began: str, before: Container[str] = (), logs: Path | None = None) -> "Measured":
-    """Returns the outcome of a grid from the store: cells done, cells failed since, and whether any is missing."""
+    """The outcome of a grid from the store: cells done, cells failed since, and whether any is missing."""
     from rbpx.measure.grid import grid_here
     from rbpx.measure.results import Failure, Measured, not_measured
 
@@ -105,7 +105,6 @@ def _held(request: "GridKeys", began: str, before: Container[str] = (), logs: Pa
 
 
 def _job(n_jobs: int, parent: int, request: "GridKeys") -> None:
-    """Measures the grid of one job, in a process of the launcher."""
     from hydra.core.hydra_config import HydraConfig
 
     from rbpx.cli.messages import show_messages_of_job

@@ -47,7 +47,7 @@ def _check(verb: str, request: "QuestionKeys") -> None:
 
 
 def _named(line: "CommandLine", request: "QuestionKeys") -> "QuestionKeys":
-    """Returns the request with words of the command line as values of keys."""
+    """The request with words of the command line as values of keys."""
     keys = analysis(line.verb).words
     if not line.words:
         return request
@@ -59,7 +59,6 @@ def _named(line: "CommandLine", request: "QuestionKeys") -> "QuestionKeys":
 
 
 def _tell(verb: str, results: Sequence[Any], request: "QuestionKeys") -> None:
-    """Prints the answer, or writes it as a page, a text or figures."""
     if _is_told(request):
         from rbpx.report.output import write_answered
 

@@ -60,19 +60,19 @@ _QUESTIONS = 100  # the place of the questions among the verbs
 
 
 def names() -> list[str]:
-    """Returns the name of every verb without importing any."""
+    """The name of every verb without importing any."""
     return sorted([*registry.names(), *_files()])
 
 
 @cache
 def verbs() -> Mapping[str, Verb | Analysis]:
-    """Returns every verb with its description, in the order of `--help`."""
+    """Every verb with its description, in the order of `--help`."""
     every: dict[str, Verb | Analysis] = {**registry.analyses(), **{name: _verb(name) for name in _files()}}
     return dict(sorted(every.items(), key=lambda each: getattr(each[1], "order", _QUESTIONS)))
 
 
 def about(name: str) -> Verb | Analysis:
-    """Returns the description of a verb."""
+    """The description of a verb."""
     return registry.analysis(name) if name in registry.names() else _verb(name)
 
 
@@ -84,12 +84,12 @@ def _verb(name: str) -> Verb:
 
 
 def module(name: str) -> ModuleType:
-    """Returns the module with the `perform` of a verb; all questions share one."""
+    """The module with the `perform` of a verb; all questions share one."""
     return import_module("rbpx.cli.question" if name in registry.names() else f"rbpx.cli.verbs.{_files()[name]}")
 
 
 def asking(name: str) -> Asking:
-    """Returns the keys of a verb."""
+    """The keys of a verb."""
     if name in registry.names():
         return registry.asking(name)
     described = _verb(name)

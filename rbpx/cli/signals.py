@@ -17,12 +17,10 @@ class Stopped(KeyboardInterrupt):
     """A signal asked this process to end."""
 
     def __init__(self, number: int) -> None:
-        """Stores the signal."""
         super().__init__(number)
         self.signal = signal.Signals(number)
 
     def __str__(self) -> str:
-        """Returns the signal's name."""
         return self.signal.name
 
 

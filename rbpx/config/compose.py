@@ -60,7 +60,7 @@ class Jobs:
 
 
 def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, sweeps: bool = False) -> Jobs:
-    """Returns the requests that overrides, key=value as typed, make for a verb; `sweeps` makes lists jobs, as -m does.
+    """The requests that overrides, key=value as typed, make for a verb; `sweeps` makes lists jobs, as -m does.
 
     Raises:
         RbpxError: a name does not exist, or a key does not take its value.
@@ -86,7 +86,7 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
 
 
 def compose_values(asking: Asking, values: Mapping[str, Any], own: Path | None = None) -> Any:
-    """Returns the request that Python values make; a text for a group chooses one of its files; raises as `compose`."""
+    """The request that Python values make; a text for a group chooses one of its files; raises as `compose`."""
     chosen = {name: str(value) for name, value in values.items() if name in GROUPS and isinstance(value, str)}
     words = _checked(asking, [f"{name}={quoted(value)}" for name, value in chosen.items()], values)
     given = {name: _as_yaml(value) for name, value in values.items() if name not in chosen}
@@ -120,7 +120,7 @@ def launch(
 
 
 def restored(record: Mapping[str, Any]) -> GridKeys:
-    """Returns how a run was asked for, from its record; raises RbpxError for one of another version of rbpx."""
+    """How a run was asked for, from its record; raises RbpxError for one of another version of rbpx."""
     schema = OmegaConf.structured(schema_of("record", {name: KEYS[name] for name in record}))
     try:
         return GridKeys(**vars(OmegaConf.to_object(OmegaConf.merge(schema, record))))
@@ -133,7 +133,7 @@ def restored(record: Mapping[str, Any]) -> GridKeys:
 
 
 def places_of(words: Sequence[str], own: Path | None) -> list[Path]:
-    """Returns the user's folders of configuration, from --config-dir and hydra.searchpath."""
+    """The user's folders of configuration, from --config-dir and hydra.searchpath."""
     searched = " ".join(word for word in words if word.startswith("hydra.searchpath="))
     return [*filter(None, [own]), *map(Path, re.findall(r"file://([^\"',\]]+)", searched))]
 
@@ -162,7 +162,7 @@ def _composed(asking: Asking, words: Sequence[str]) -> DictConfig:
 
 
 def _jobs(words: Sequence[str]) -> list[list[str]]:
-    """Returns the overrides of each job: all combinations of a sweep's lists, the last list varying fastest."""
+    """The overrides of each job: all combinations of a sweep's lists, the last list varying fastest."""
     parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
     lists = {}
     for override in parser.parse_overrides(list(words)):
@@ -195,7 +195,7 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
 
 
 def _by_name(asking: Asking, words: Sequence[str]) -> list[str]:
-    """Returns the overrides of one job; for a question, a name without a file means one in the store."""
+    """The overrides of one job; for a question, a name without a file means one in the store."""
     if not asking.narrows:
         return list(words)
     named = []
@@ -229,7 +229,7 @@ def _plain_request(asking: Asking, overrides: Sequence[str]) -> Any:
 def _request_of(
     asking: Asking, config: DictConfig, choices: Mapping[str, Any], words: Sequence[str], own: Sequence[Path]
 ) -> Any:
-    """Returns the request of a composed configuration, with the paths of the user's files made absolute."""
+    """The request of a composed configuration, with the paths of the user's files made absolute."""
     OmegaConf.set_struct(config, False)
     config.pop("hydra", None)
     study = choices.get("experiment")
@@ -287,7 +287,6 @@ def _explained(asking: Asking, words: Sequence[str], own: Sequence[Path]) -> Ite
 
 
 def _as_yaml(value: Any) -> Any:
-    """Converts numbers of numpy, paths, tuples and series to plain YAML values."""
     if isinstance(value, Mapping):
         return {_as_yaml(name): _as_yaml(each) for name, each in value.items()}
     if isinstance(value, os.PathLike):

@@ -24,7 +24,7 @@ _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=h
 
 
 def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Sequence[Path]) -> str:
-    """Returns one line for an error of a configuration."""
+    """One line for an error of a configuration."""
     text = f"{problem}\n{problem.__cause__ or ''}"
     missing = re.search(r"Could not find '(\w+(?:/launcher|/sweeper)?)/([^']*)'", text)
     if missing:
@@ -63,14 +63,14 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
 
 
 def unread(word: str) -> str:
-    """Returns one line for a word that Hydra's grammar does not read."""
+    """One line for a word that Hydra's grammar does not read."""
     key = word.partition("=")[0]
     as_text = f"{key}='\"...\"'" if speaks_shell() else f'{key}="..."'
     return f"{word} cannot be read: close each bracket and quote, or quote all of a text that has one: {as_text}"
 
 
 def unknown_key(key: str, asking: Asking) -> str:
-    """Returns one line for a key that a verb does not have, with the one that was probably meant."""
+    """One line for a key that a verb does not have, with the one that was probably meant."""
     group, _, inner = key.partition(".")
     inside = KEYS[group].group if inner and group in KEYS else None
     known = (

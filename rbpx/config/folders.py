@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder(name: str) -> Path:
-    """Returns the path of `conf` or `experiments`: in the installed package, else beside the package in a checkout."""
+    """The path of `conf` or `experiments`: in the installed package, else beside the package in a checkout."""
     for place in (_PACKAGE / f"_{name}", _PACKAGE.parent / name):
         if place.is_dir():
             return place
@@ -21,7 +21,7 @@ def folder(name: str) -> Path:
 
 
 def options(group: str, own: Sequence[Path] = ()) -> dict[str, Path]:
-    """Returns the names that `group=` takes with their files; one of the user's replaces ours."""
+    """The names that `group=` takes with their files; one of the user's replaces ours."""
     ours = folder("experiments") if group == "experiment" else folder("conf") / group
     places = [ours, *(each / group for each in reversed(own))]
     found = {path.stem: path for place in places for path in place.glob("*.yaml")}

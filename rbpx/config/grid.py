@@ -112,7 +112,6 @@ class Cell:
         return digest({name: value for name, value in asked if name not in (*_OF_NO_KEY, *names)})
 
     def __str__(self) -> str:
-        """Names the cell for people."""
         at = "" if self.revision is None else f"@{self.revision}"
         by = "" if self.engine is None else f" by {self.engine}"
         return f"{self.family} {self.size}{at}{self.adapted} on {self.dataset}{by}"
@@ -129,7 +128,7 @@ class Cell:
 
 
 def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list[Member]]:
-    """Returns the family's name and its models of the wanted sizes, in the order of its file; raises RbpxError."""
+    """The family's name and its models of the wanted sizes, in the order of its file; raises RbpxError."""
     model.rounding()
     there = _with_adapters(model, model.members_by_size() if model.id is None else _members_by_id(model))
     if not there:
@@ -171,7 +170,7 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
 
 
 def _with_adapters(model: ModelConfig, there: Sequence[Member]) -> list[Member]:
-    """Returns each model with each adapter asked for (null is none), and the resulting variant."""
+    """Each model with each adapter asked for (null is none), and the resulting variant."""
     asked: list[str | None] = [*(names_of("model.adapter", model.adapter) or [])]
     given = [member.adapter for member in there if member.adapter is not None]
     if asked and given:
@@ -193,7 +192,7 @@ _ROUNDED: Final = re.compile(r"[._-]((?:UD-)?I?Q\d\w*|TQ\d_\d|BF16|FP?16|FP?32|M
 
 
 def _label(name: str) -> tuple[str, str]:
-    """Returns the size and the quantisation in a file's name; MODEL-Q8_0.gguf and MODEL.Q4_K_M.gguf are one size."""
+    """The size and the quantisation in a file's name; MODEL-Q8_0.gguf and MODEL.Q4_K_M.gguf are one size."""
     if not is_gguf(name):
         return name, ""
     rounded = _ROUNDED.search(name[: -len(GGUF)])
@@ -208,7 +207,7 @@ def cells(
     stored_as: Mapping[str, str | None] | None = None,
     adapter_hashes: Mapping[str, str] | None = None,
 ) -> list[Cell]:
-    """Returns a cell for each model of the family; `beside` has facts of training from files beside local models."""
+    """A cell for each model of the family; `beside` has facts of training from files beside local models."""
     model, dataset, protocol, engine = request.model, request.dataset, request.protocol, request.engine
     if model is None or dataset is None or protocol is None:
         raise RbpxError(INCOMPLETE)

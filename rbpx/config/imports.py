@@ -84,7 +84,7 @@ def _told_runs(runs: Any) -> dict[str, Any]:
 
 
 def _read_facts(path: Path) -> dict[str, dict[str, Any]]:
-    """Returns facts by run, under the names of `runs=`, from a table with a row for each run."""
+    """Facts by run, under the names of `runs=`, from a table with a row for each run."""
     from rbpx.files.rows import read_table
 
     table = read_table(path.expanduser())
@@ -171,7 +171,6 @@ class ImportConfig:
     )
 
     def __post_init__(self) -> None:
-        """Checks the values, which raises RbpxError."""
         for each in fields(self):
             if each.metadata.get("text"):
                 name_of(each.name, getattr(self, each.name))
@@ -206,7 +205,7 @@ class ImportConfig:
 
 
 def choice_of(told: Any) -> tuple[str, Decimal | None]:
-    """Returns the column chosen for a field, and the factor of its numbers."""
+    """The column chosen for a field, and the factor of its numbers."""
     return (told["column"], large_number(told["times"])) if isinstance(told, Mapping) else (told, None)
 
 

@@ -16,7 +16,7 @@ _SYNONYMS = {
 
 
 def near(name: str, known: Iterable[str]) -> str | None:
-    """Returns the closest known name, ignoring case; None if none is close."""
+    """The closest known name, ignoring case; None if none is close."""
     by_lower = {each.lower(): each for each in known}
     synonym = _SYNONYMS.get(name.lower())
     if synonym in by_lower:

@@ -12,7 +12,7 @@ __all__ = ["EVERY", "KEYS", "NARROWS", "Asking", "schema_of"]
 
 
 def _every() -> dict[str, Key]:
-    """Returns the keys of all classes, the first of those of one name; `store` is the last of help."""
+    """The keys of all classes, the first of those of one name; `store` is the last of help."""
     every: dict[str, Key] = {}
     for kind in (kind for module in (runs, laws, predictions, output, tasks) for kind in vars(module).values()):
         if isinstance(kind, type) and issubclass(kind, Keys):
@@ -68,20 +68,20 @@ class Asking:
         return issubclass(self.kind, runs.Narrowing)
 
     def schema(self, takes_all: bool = False) -> type:
-        """Returns a dataclass of its keys for Hydra; with `takes_all` of those of all verbs, as a study may set any."""
+        """A dataclass of its keys for Hydra; with `takes_all` of those of all verbs, as a study may set any."""
         if self.is_of_file:
             return self.kind
         takes_all = takes_all or self.performs is not None
         return schema_of(self.verb, {**KEYS, **self.keys} if takes_all else self.keys, self.kind.FILES)
 
     def made(self, values: Mapping[str, Any]) -> Any:
-        """Returns the object of its keys from values as typed; those of others it keeps for its questions."""
+        """The object of its keys from values as typed; those of others it keeps for its questions."""
         own = {name: values[name] for name in keys_of(self.kind) if name in values}
         return self.kind(**own, others={name: values[name] for name in KEYS if name in values and name not in own})
 
 
 def schema_of(name: str, keys: Mapping[str, Key], files: Mapping[str, str | None] | None = None) -> type:
-    """Returns a dataclass of some keys, which begins from `files` of conf/, if given."""
+    """A dataclass of some keys, which begins from `files` of conf/, if given."""
     asked = [
         (each.name, each.kind, key(each.default, each.help, each.read, text=each.is_text))
         for each in keys.values()

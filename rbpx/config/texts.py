@@ -52,7 +52,7 @@ def _quote(found: re.Match[str]) -> str:
 
 @cache
 def text_keys(schema: type, within: str = "") -> frozenset[str]:
-    """Returns the keys of a schema that hold text, dotted, with * for the label of a size."""
+    """The keys of a schema that hold text, dotted, with * for the label of a size."""
     hints, keys, found = get_type_hints(schema), keys_of(schema), set[str]()
     for each in fields(schema):
         name, kinds = f"{within}{each.name}", [of for of in get_args(hints[each.name]) if of is not NoneType]

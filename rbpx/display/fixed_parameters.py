@@ -20,7 +20,7 @@ GIVEN: Final = table_of(
 
 
 def given_tables(given: Sequence[tuple[str, FixedParameter]], about: str) -> list[Table]:
-    """Returns a table of them for each law, if there are any."""
+    """A table of them for each law, if there are any."""
     rows = [
         {"law": law, "constant": of.name, "given": str(of.pin), "p": of.p, **by_name(free=of.free, now=of.now)}
         for law, of in given

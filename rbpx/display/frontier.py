@@ -16,7 +16,7 @@ _HOW: Final = (
 
 
 def frontier_table(cells: Sequence[SweepCell], about: str) -> Table:
-    """Returns a table of the cells."""
+    """A table of the cells."""
     rows = [cell.row() | {"law": law_title(cell.law, cell.k)} for cell in cells]
     several = len({(cell.law, cell.k) for cell in cells}) > 1
     knobs = dict.fromkeys(name for cell in cells for name in cell.best.at)

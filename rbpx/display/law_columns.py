@@ -24,26 +24,26 @@ BACKTEST: Final = Column("backtest", "backtest_error", percent, "error of the la
 
 
 def with_params(row: Row) -> Row:
-    """Returns a row with its params as columns behind its own."""
+    """A row with its params as columns behind its own."""
     return {**(row.get("params") or {}), **row}
 
 
 def law_row(fit: Row, axis: Axis) -> Row:
-    """Returns a row of `fits` as tables have it: with its params, and its first and last point."""
+    """A row of `fits` as tables have it: with its params, and its first and last point."""
     row = with_params(fit)
     S = row.get("S")
     return row | {f"{axis.value}_from": min(S) if S else None, f"{axis.value}_to": max(S) if S else None}
 
 
 def estimate_in(row: Row, key: str) -> Estimate:
-    """Returns a number of a record with its interval."""
+    """A number of a record with its interval."""
     return Estimate(*(row.get(f"{key}{end}") for end in ("", "_lo", "_hi")))
 
 
 def paired_table(
     name: str, title: str, names: Sequence[tuple[str, str]], rows: Sequence[Row], over: Sequence[str]
 ) -> Table:
-    """Returns a table of laws with R2 and slope (`r2_and_slope`) of each of `over` side by side.
+    """A table of laws with R2 and slope (`r2_and_slope`) of each of `over` side by side.
 
     Its form is that of tables 1 and 2 of the RBP paper (arXiv 2510.20387); `names` are its first columns.
     """

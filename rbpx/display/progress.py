@@ -51,7 +51,6 @@ class GridProgress:
             self._grid = self._bars.add_task(f"{_plain(title)}: cells", total=n_cells, rate="")
 
     def __enter__(self) -> "GridProgress":
-        """Shows the bars."""
         if self._bars is not None:
             self._bars.start()
         return self
@@ -59,7 +58,6 @@ class GridProgress:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Removes the bars."""
         if self._bars is not None:
             self._bars.stop()
 

@@ -67,7 +67,6 @@ def print_table(answer: pa.RecordBatchReader, format: Format, output: str | None
 
 
 def _first_rows(answer: pa.RecordBatchReader) -> tuple[pa.Table, int | None]:
-    """Returns the rows to show, and the number of all if counting is quick."""
     parts: list[pa.RecordBatch] = []
     n_rows, until = 0, time.monotonic() + _COUNTING_S
     for part in answer:

@@ -50,7 +50,7 @@ class Passage:
     readings: tuple[TextReading, ...]
 
     def beginning(self, longest: int) -> Passage:
-        """Returns the passage up to `longest` scored tokens."""
+        """The passage up to `longest` scored tokens."""
         places = [[at for at, piece in enumerate(of.pieces) if piece.grade is not None] for of in self.readings]
         if max(map(len, places)) <= longest:
             return self
@@ -60,12 +60,12 @@ class Passage:
 
 
 def grade(rank: float) -> int:
-    """Returns the index of the colour of a rank, from 0."""
+    """The index of the colour of a rank, from 0."""
     return sum(rank > end for end in RANKS)
 
 
 def marked(piece: Piece) -> str:
-    """Returns a token with the marks of its rank, inside its blanks, for output without colours."""
+    """A token with the marks of its rank, inside its blanks, for output without colours."""
     core, body = piece.text.strip(), piece.text.rstrip("\n")
     before, _, after = piece.text.partition(core) if core else (body, "", piece.text[len(body) :])
     begin, end = _MARKS[piece.grade or 0]
@@ -84,7 +84,7 @@ _IN_THREE: Final = decimals(3)
 
 
 def fact_of(label: str, of: Estimate, status: str | None) -> Fact:
-    """Returns a number with its interval and status as a fact."""
+    """A number with its interval and status as a fact."""
     return label, _IN_THREE(of.value), ends_of(of) + doubt_of(status)
 
 

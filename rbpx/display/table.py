@@ -15,12 +15,12 @@ Format = Callable[[Any], str] | str
 
 
 def statuses_of(row: Row) -> list[Status]:
-    """Returns every status that a record has: its reasons, or else its status."""
+    """Every status that a record has: its reasons, or else its status."""
     return [Status(each) for each in row.get("reasons") or [row.get("status") or Status.ok]]
 
 
 def label(status: str) -> str:
-    """Returns a status in words."""
+    """A status in words."""
     return Status(status).label
 
 
@@ -62,11 +62,11 @@ class Column(NamedTuple):
         return self.is_number and self.key.count(" ") == 1
 
     def values(self, row: Row) -> list[Any]:
-        """Returns its values for programs; None if unknown."""
+        """Its values for programs; None if unknown."""
         return [statuses_of(row)[0].value] if self.format is label else [*map(row.get, self.keys)]
 
     def text(self, row: Row, between: str = " to ") -> str:
-        """Returns its text, of an interval both ends; a dash if unknown."""
+        """Its text, of an interval both ends; a dash if unknown."""
         values = self.values(row) if self.is_interval or self.format is label else [row.get(self.key.split()[0])]
         texts = [self._written(value) for value in values]
         return UNKNOWN if {*texts} == {UNKNOWN} else between.join(texts)
@@ -77,7 +77,7 @@ class Column(NamedTuple):
         return f"{value:{self.format}}" if isinstance(self.format, str) else self.format(value)
 
     def along(self, axis: Axis) -> "Column":
-        """Returns the column for laws along an axis."""
+        """The column for laws along an axis."""
         return self._replace(**{field: along(getattr(self, field), axis) for field in ("name", "key", "meaning")})
 
 
@@ -91,7 +91,7 @@ PLACE: Final = (Column("S", "non_embedding_params", whole), Column("{x}", "{x}",
 
 
 def interval(name: str, key: str, format: Format = number, meaning: str = "") -> tuple[Column, Column]:
-    """Returns the columns of a number and of its 95 % interval: KEY, KEY_lo and KEY_hi."""
+    """The columns of a number and of its 95 % interval: KEY, KEY_lo and KEY_hi."""
     return Column(name, key, format, meaning), Column("95 %", f"{key}_lo {key}_hi", format)
 
 
@@ -134,7 +134,7 @@ class Table:
         note: str = "",
         brief: Sequence[bool] | bool = True,
     ) -> "Table":
-        """Returns the table of some rows; `brief` says which a terminal shows without details."""
+        """The table of some rows; `brief` says which a terminal shows without details."""
         rows = list(rows)
         has_S = axis is Axis.S and PLACE[0] in self.columns
         columns = tuple(each.along(axis) for each in self.columns if not has_S or each.name != "{x}")
@@ -146,7 +146,7 @@ class Table:
         )
 
     def briefly(self) -> "Table":
-        """Returns the table that a terminal shows without details."""
+        """The table that a terminal shows without details."""
         if self.brief is None:
             return self
         rows = [self.rows[at] for at in self.brief]
@@ -159,12 +159,12 @@ class Table:
         return [of.get(key, of.get(key.removesuffix("_lo"), len(self.first))) for key in keys]
 
     def notes(self, shown: Container[str] | None = None) -> list[str]:
-        """Returns its note, and the meanings of its columns, or of those in `shown`."""
+        """Its note, and the meanings of its columns, or of those in `shown`."""
         meant = [each for each in self.columns if each.meaning and (shown is None or each.name in shown)]
         return [*([self.note] if self.note else []), *(f"{each.name}: {each.meaning}." for each in meant)]
 
     def without_empty(self) -> "Table":
-        """Returns the table without empty columns, but for those that are always shown."""
+        """The table without empty columns, but for those that are always shown."""
         told = [rank == 0 or any(map(self._tells(at), self.rows)) for at, rank in enumerate(self.ranks())]
         return self.only([at for at, is_told in enumerate(told) if is_told])
 
@@ -172,18 +172,18 @@ class Table:
         return lambda row: self.columns[at].text(row) not in (UNKNOWN, "")
 
     def only(self, kept: Sequence[int]) -> "Table":
-        """Returns the table with some of its columns."""
+        """The table with some of its columns."""
         return replace(self, columns=tuple(self.columns[at] for at in kept))
 
     def records(self) -> list[dict[str, Any]]:
-        """Returns its values for programs, a record for each row."""
+        """Its values for programs, a record for each row."""
         return [
             {key: of for each in self.columns for key, of in zip(each.keys, each.values(row), strict=True)}
             for row in self.rows
         ]
 
     def shown_doubts(self) -> set[Status]:
-        """Returns the statuses other than ok that its rows show."""
+        """The statuses other than ok that its rows show."""
         return {statuses_of(row)[0] for row in self.rows if self._tells_status} - {Status.ok}
 
     @property
@@ -191,7 +191,7 @@ class Table:
         return any(each.tells_status for each in self.columns)
 
     def doubts(self) -> dict[Status, list[str]]:
-        """Returns these statuses, each with the names of the rows that have it."""
+        """These statuses, each with the names of the rows that have it."""
         found: dict[Status, list[str]] = {}
         names = [*takewhile(lambda column: not column.is_number, self.columns)]
         for row in self.rows if self._tells_status else ():
@@ -204,6 +204,6 @@ class Table:
 
 
 def table_of(name: str, *columns: Described, first: str = "", is_wide: bool = False) -> Table:
-    """Returns a table without records; commas separate keys that `first` keeps together."""
+    """A table without records; commas separate keys that `first` keeps together."""
     groups = tuple(filter(None, first.split(", ")))
     return Table(name, tuple(Column(*each) for each in columns), groups, is_wide=is_wide)

@@ -25,12 +25,12 @@ _FOLDED: Final = (12, 60)  # least and greatest width, in characters, of a colum
 
 
 def total(widths: Iterable[int]) -> int:
-    """Returns the width of columns side by side."""
+    """The width of columns side by side."""
     return 1 - _BETWEEN + sum(width + _BETWEEN for width in widths)
 
 
 def fitting(room: int, widths: Sequence[int], ranks: Sequence[int]) -> list[int]:
-    """Returns the columns that fit: all of rank 0, then by ascending rank."""
+    """The columns that fit: all of rank 0, then by ascending rank."""
     kept = [at for at, rank in enumerate(ranks) if rank == 0]
     room -= total(widths[at] for at in kept) + 1
     for rank in sorted(set(ranks) - {0}):
@@ -63,7 +63,7 @@ def head_of(headings: Sequence[str], widths: Sequence[int], right: Sequence[bool
 
 
 def console() -> Console:
-    """Returns a console on standard output; plain text if the output is captured."""
+    """A console on standard output; plain text if the output is captured."""
     write_as_ascii_where_needed()
     captured = isinstance(sys.stdout, StringIO)  # in a notebook, rich would display it beside what is captured
     return Screen(highlight=False, emoji=False, force_jupyter=False if captured else None)
@@ -93,7 +93,7 @@ def print_tables(screen: Console, tables: Iterable[Table], width: int | None = N
 
 
 def shown_columns(table: Table, width: int = WIDEST) -> list[int]:
-    """Returns the columns of a table that a terminal of so many characters shows, as page and paper do."""
+    """The columns of a table that a terminal of so many characters shows, as page and paper do."""
     return _layout([table], width)[0]
 
 

@@ -24,7 +24,7 @@ def _formatted(value: float | None, form: str) -> str:
 
 
 def decimals(digits: int) -> Callable[[float | None], str]:
-    """Returns a formatter with so many decimals."""
+    """A formatter with so many decimals."""
     return partial(number, digits=digits)
 
 
@@ -55,7 +55,7 @@ def whole(value: float) -> str:
 
 
 def size_name(size: str) -> str:
-    """Returns the name of a size, 3.5B for the bare number of its parameters."""
+    """The name of a size, 3.5B for the bare number of its parameters."""
     return spoken(float(size), 3) if re.fullmatch(r"\d{4,}(\.\d+)?", size) else size
 
 
@@ -76,7 +76,7 @@ def significant(value: float | None, digits: int) -> str:
 
 
 def in_digits(digits: int) -> Callable[[float | None], str]:
-    """Returns a formatter with so many significant digits."""
+    """A formatter with so many significant digits."""
     return partial(significant, digits=digits)
 
 
@@ -197,7 +197,7 @@ AXES: Final = {
 
 
 def title_of(axis: Axis, by: SizeBy = SizeBy.total) -> str:
-    """Returns the symbol of an axis and what it is."""
+    """The symbol of an axis and what it is."""
     return f"S, {by.counted}" if axis is Axis.S else AXES[axis].title
 
 
@@ -212,7 +212,7 @@ def true_minus(text: str) -> str:
 
 
 def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> str:
-    """Returns the title of a law, with its method unless that is least squares."""
+    """The title of a law, with its method unless that is least squares."""
     if method is not Method.ols:
         return f"{law_title(law, k)}, {method.value}"
     own = quantity(law)
@@ -224,7 +224,7 @@ def law_title(law: str, k: int | None = None, method: Method = Method.ols) -> st
 
 
 def legible(text: str | None, token_id: int) -> str:
-    """Returns a token's text with visible blanks and line ends, or its id."""
+    """A token's text with visible blanks and line ends, or its id."""
     return f"id {token_id}" if text is None else shortened(repr(text), 13)
 
 
@@ -251,10 +251,10 @@ def the_largest(names: Sequence[str]) -> str:
 
 
 def law_order(law: str, k: int | None) -> tuple[int, int]:
-    """Returns the sort key of a law: cross-entropy, then -ln RBP by k, then others."""
+    """The sort key of a law: cross-entropy, then -ln RBP by k, then others."""
     return {"cross_entropy": 0, "rbp": 1}.get(law, 2), k or 0
 
 
 def remedies(statuses: Iterable[Status]) -> list[str]:
-    """Returns a line with the remedy of each status other than ok."""
+    """A line with the remedy of each status other than ok."""
     return [f"[yellow]{status.label}[/yellow]: {status.remedy}" for status in sorted(set(statuses) - {Status.ok})]

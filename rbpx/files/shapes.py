@@ -24,7 +24,6 @@ def _has(kinds: Mapping[str, type]) -> Callable[[_Record], bool]:
 
 
 def _of_results(values: _Record) -> list[_Record]:
-    """A row for each task, with its metrics, the model, and the number of items."""
     about, n_items, n_shot = (values.get(name) or {} for name in ("config", "n-samples", "n-shot"))
     model = {"model": values.get("model_name"), "total_params": about.get("model_num_parameters")}
     rows = []

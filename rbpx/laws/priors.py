@@ -24,7 +24,6 @@ class Prior:
     sd: float = 0.0
 
     def __str__(self) -> str:
-        """The value as typed."""
         return f"{self.value:g}" + (f" +- {self.sd:g}" if self.sd else "")
 
     def values(

@@ -101,7 +101,6 @@ def measure_cell(
 
 
 def _run_id(cell: Cell, protocol: ResolvedProtocol[LoadedModel], windows: Sequence[Window]) -> str:
-    """The hash of all that decides the rows of a run."""
     loaded = protocol.loaded
     identity = [schema.FORMAT, loaded.weights_hash, loaded.tokenizer_hash, cell.text_hash, cell.protocol]
     identity += [protocol.window, cell.dtype, f"float32 logits, {loaded.head.after}", *protocol.departures()]

@@ -70,7 +70,6 @@ class Server:
     """Client of the server of an engine; each call is one request."""
 
     def __init__(self, config: EngineConfig) -> None:
-        """Ask nothing yet."""
         self.name = f"engine={config.name} at {config.root}"
         self._config = config
         self._answered = False  # after a first answer, failures are retried
@@ -143,7 +142,7 @@ class Server:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Returns a redirect as the answer: following it would send the key to another address."""
+    """A redirect is the answer: following it would send the key to another address."""
 
     def redirect_request(self, *_: object) -> None:
         """Ask nothing else."""

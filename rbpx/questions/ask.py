@@ -94,7 +94,7 @@ def answer_all(
 
 
 def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -> T | RbpxError:
-    """Returns a value or an RbpxError; a MeasureError (a damaged file) is raised."""
+    """A value or an RbpxError; a MeasureError (a damaged file) is raised."""
     try:
         return function(*arguments, **more)
     except MeasureError:
@@ -104,7 +104,7 @@ def _attempted(function: Callable[P, T], *arguments: P.args, **more: P.kwargs) -
 
 
 def _calls(name: str, grids: Sequence[Grid], is_asked: Callable[[str, Group], bool]) -> tuple[list[Call], str]:
-    """Returns the calls, and the message where no group has enough sizes."""
+    """The calls, and the message where no group has enough sizes."""
     across, calls, tokens_known, asked = analysis(name).across, list[Call](), False, _asked(name, grids)
     together = grouped(asked, lambda each: repr(_question(each[0]))).values()
     for alike in together if across else [[each] for each in asked]:
@@ -165,7 +165,7 @@ def keep(store: Store, result: Result) -> None:
 
 
 def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
-    """Returns the groups of runs that a question would be asked about.
+    """The groups of runs that a question would be asked about.
 
     Raises:
         RbpxError: as in `answer`.

@@ -18,7 +18,7 @@ _THERE = """
 
 
 def no_runs(connection: duckdb.DuckDBPyConnection, request: Told) -> str:
-    """Returns why a request matches no runs; only imported observations lack a tie rule."""
+    """Why a request matches no runs; only imported observations lack a tie rule."""
     rows, model = connection.sql(_THERE).fetchall(), request.model
     revisions = [None] if model is None else model.revisions()
     asked: dict[str, Any] = {  # by key, in the order of the columns
@@ -64,7 +64,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def no_groups(name: str, request: Told, tokens_known: bool) -> str:
-    """Returns why no group of runs suits a question."""
+    """Why no group of runs suits a question."""
     described = analysis(name)
     if not tokens_known and (described.tokens or request.slices is not None):
         other = described.without_tokens

@@ -88,7 +88,7 @@ class Analysis:
 
 @cache
 def names() -> tuple[str, ...]:
-    """Returns the verbs of all questions, the names of their folders."""
+    """The verbs of all questions, the names of their folders."""
     return tuple(sorted(path.parent.name for path in _HERE.glob("*/__init__.py")))
 
 
@@ -101,7 +101,7 @@ def analyses() -> Mapping[str, Analysis]:
 
 @cache
 def analysis(name: str) -> Analysis:
-    """Returns what one question declares."""
+    """What one question declares."""
     folder = import_module(f"rbpx.questions.{name}")
     described: Analysis = folder.ANALYSIS
     summary, page = summary_and_help(folder)
@@ -127,17 +127,17 @@ def summary_and_help(described: ModuleType) -> tuple[str, str]:
 
 
 def asking(name: str) -> Asking:
-    """Returns the keys of a question."""
+    """The keys of a question."""
     return Asking(name, analysis(name).keys)
 
 
 def own_keys(name: str) -> tuple[str, ...]:
-    """Returns the keys of a question except those that select runs, if its folder is there."""
+    """The keys of a question except those that select runs, if its folder is there."""
     return tuple(key for key in asking(name).keys if key not in NARROWS) if name in names() else ()
 
 
 def report_keys() -> tuple[str, ...]:
-    """Returns the keys of a report's questions, except those that suit only one."""
+    """The keys of a report's questions, except those that suit only one."""
     asked = {key for name, each in analyses().items() if each.in_report for key in asking(name).keys}
     return tuple(asked - {"D", "details", "next", "register", "spreadsheet"})
 

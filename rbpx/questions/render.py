@@ -29,12 +29,12 @@ _LONGEST: Final = 240  # tokens of texts together, or of each in a report
 
 
 def tables(results: Sequence[Result]) -> list[Table]:
-    """Returns the tables of all results."""
+    """The tables of all results."""
     return [table for result in results for table in result.tables]
 
 
 def sentences(name: str, results: Sequence[Result]) -> list[list[str]]:
-    """Returns the sentences of each result, the answer first; of several each names its group."""
+    """The sentences of each result, the answer first; of several each names its group."""
     titles = [f"{_title(name, result)}: " if len(results) > 1 else "" for result in results]
     return [[title + each for each in result.sentences] for title, result in zip(titles, results, strict=True)]
 
@@ -89,7 +89,7 @@ def _title(name: str, result: Result) -> str:
 
 
 def section(name: str, results: Sequence[Result]) -> Section:
-    """Returns the section of a page about one result, or about those of a family."""
+    """The section of a page about one result, or about those of a family."""
     titles, several = [_title(name, each) for each in results], len(results) > 1
     parts = [_section(name, each, of, several) for each, of in zip(results, titles, strict=True)]
     if not several:
@@ -161,23 +161,23 @@ def perform(
 
 
 def rows_for(name: str, request: Printed, results: Sequence[Result]) -> list[Record]:
-    """Returns rows in a request's format: plain in CSV and JSON unless it asks for details."""
+    """Rows in a request's format: plain in CSV and JSON unless it asks for details."""
     is_plain = request.format in (Format.csv, Format.json) and not request.details
     return plain_rows(name, results) if is_plain else detailed_rows(results)
 
 
 def rows_of(results: Sequence[Result]) -> list[Record]:
-    """Returns the full rows of results."""
+    """The full rows of results."""
     return [row for result in results for row in (*result.rows, *result.beside)]
 
 
 def detailed_rows(results: Sequence[Result]) -> list[Record]:
-    """Returns the full rows of results as they are printed."""
+    """The full rows of results as they are printed."""
     return [with_status_label({key: plain(value) for key, value in row.items()}) for row in rows_of(results)]
 
 
 def plain_rows(name: str, results: Sequence[Result]) -> list[Record]:
-    """Returns the rows with the question's plain columns, at full precision."""
+    """The rows with the question's plain columns, at full precision."""
     described = analysis(name)
     every = (row for result in results for row in result.plain or result.rows)
     rows = [row for row in every if not described.kinds or row.get("kind") in described.kinds]

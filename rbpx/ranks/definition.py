@@ -60,7 +60,6 @@ class NonFiniteLogits(ValueError):
     """Logits with NaN or an infinity at position `row`. Comparisons with NaN are false, so it would count as rank 1."""
 
     def __init__(self, row: int) -> None:
-        """Report the position."""
         super().__init__(f"The logits of position {row} contain NaN or an infinity, so they have no rank")
         self.row = row
 

@@ -98,13 +98,13 @@ def _on_page(name: str) -> OnPage:
 
 
 def _of_all() -> list[str]:
-    """Returns the questions that are asked of all groups; the first says which groups there are."""
+    """The questions that are asked of all groups; the first says which groups there are."""
     asked = {name: _on_page(name) for name, each in analyses().items() if each.in_report}
     return [name for name, page in asked.items() if page.of_all or page.opens]
 
 
 def facts_of(name: str, result: Result) -> tuple[Fact, ...]:
-    """Returns the main numbers of a question's result, if it has any."""
+    """The main numbers of a question's result, if it has any."""
     facts = _on_page(name).facts
     return tuple(facts(result)) if facts is not None and result.rows else ()
 
@@ -149,7 +149,6 @@ def gather(grids: Grids, narrowed: str = "") -> Report:
 
 
 def _opens(name: str, result: Result) -> bool:
-    """Whether a report begins with a result."""
     opens = _on_page(name).opens
     return opens is not None and opens(result)
 
@@ -159,7 +158,7 @@ def _is_opened(answers: Answers) -> bool:
 
 
 def _asked(grids: Grids) -> list[Group] | None:
-    """Returns the groups with sections of their own, None for all; raises RbpxError for a name that none has."""
+    """The groups with sections of their own, None for all; raises RbpxError for a name that none has."""
     groups, named = list[Group](), grids[0][0].group
     with suppress(RbpxError):  # runs without a law in size make no groups; their questions give reasons
         groups = groups_of(_of_all()[0], grids)
@@ -176,12 +175,10 @@ def _asked(grids: Grids) -> list[Group] | None:
 
 
 def _questions(across: bool) -> list[str]:
-    """The questions about single groups, or across them."""
     return [name for name, each in analyses().items() if each.in_report and (each.across or each.trainings) is across]
 
 
 def _find_all(names: Sequence[str], grids: Grids, asked: Sequence[Group] | None = None) -> Answers:
-    """Returns the answers of questions, none to those without one."""
     if asked == []:
         return {name: [] for name in names}
     texts = None if asked is None else {_text_of(group) for group in asked}
@@ -201,7 +198,6 @@ def _find_all(names: Sequence[str], grids: Grids, asked: Sequence[Group] | None 
 
 
 def _apart(names: Sequence[str], grids: Grids) -> Iterator[tuple[str, Grids]]:
-    """Yields the questions that are asked of grids of their own."""
     for name in names:
         if (own := _on_page(name).grids) is not None:
             groups = list[Group]()
@@ -211,7 +207,7 @@ def _apart(names: Sequence[str], grids: Grids) -> Iterator[tuple[str, Grids]]:
 
 
 def _of_groups(grids: Grids, answers: Answers) -> Answers:
-    """Returns the answers of questions that are no part of a report, about the groups of the others."""
+    """The answers of questions that are no part of a report, about the groups of the others."""
     groups, found = [each.groups[0] for name in reversed(_of_all()) for each in answers[name]], Answers()
     for name, described in analyses().items():
         if not described.in_report and (own := _on_page(name).grids) is not None:
@@ -262,7 +258,7 @@ def _has_numbers(table: Table) -> bool:
 
 
 def _runs_of(groups: Sequence[Group]) -> list[Run]:
-    """Returns the runs of groups, each once and no plans; a row that stands for several runs counts as those."""
+    """The runs of groups, each once and no plans; a row that stands for several runs counts as those."""
     every = (run for group in groups for run in group.runs if not run.is_plan)
     runs = {(run.run_ids, run.size, run.family): run for run in every}
     single = {run_id for run_ids, *_ in runs if len(run_ids) == 1 for run_id in run_ids}
@@ -314,7 +310,6 @@ def _part(name: str, title: str, group: Group, own: dict[str, Result | None]) ->
 
 
 def _section(name: str, results: list[Result]) -> Section:
-    """Keeps the figures that can be drawn."""
     section = render.section(name, results)
     return replace(section, figures=tuple(each for each in section.figures if isinstance(each, Figure)))
 
@@ -327,7 +322,7 @@ def _answers(section: Section) -> bool:
 
 
 def _sections_across(answers: Answers, has_parts: bool) -> tuple[Section, ...]:
-    """Returns the sections that compare groups, one for each family; those that say why there is no answer if alone."""
+    """The sections that compare groups, one for each family; those that say why there is no answer if alone."""
     calls = list[tuple[str, list[Result]]]()
     for name in _questions(across=True):
         results = [each for each in answers[name] if not _opens(name, each)]

@@ -12,7 +12,7 @@ from rbpx.runs.origin import describe_runs
 
 
 def answered(verb: str, results: Sequence[Result], store: str) -> Report:
-    """Returns the report of the results of one question."""
+    """The report of the results of one question."""
     sections = [(each, replace(render.section(verb, [each]), passages=tuple(each.passages))) for each in results]
     owned = [] if analysis(verb).across else [(of.groups[0], of, section) for of, section in sections]
     parts = [

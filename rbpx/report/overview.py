@@ -13,7 +13,7 @@ from rbpx.store.store import Record
 
 
 def glance(answers: Mapping[str, Sequence[Result]], beside: Mapping[str, OfAll]) -> Table:
-    """Returns a table of all groups of the first question, with what each question says of them."""
+    """A table of all groups of the first question, with what each question says of them."""
     columns, first = [Column("models and text", "group"), Column("points", "n_sizes", whole)], next(iter(beside), None)
     groups = [] if first is None else [each.groups[0] for each in answers[first]]
     rows: list[Record] = [
@@ -40,7 +40,7 @@ RUNS: Final = table_of(
 
 
 def runs_sheet(runs: Sequence[Run]) -> Table:
-    """Returns a table of the runs that the numbers come from."""
+    """A table of the runs that the numbers come from."""
     note = "python -m rbpx show RUN prints all that is known about one."
     rows = [vars(run) | {"run_id": " ".join(run.run_ids), "size": run.label} for run in runs]
     return RUNS.of("Runs", rows, note=note).without_empty()

@@ -30,7 +30,7 @@ _BUNDLE: Final = "window.vegaEmbed = vegaEmbed;"  # the only importable name in 
 
 
 def page(report: Report) -> str:
-    """Returns the page of a report."""
+    """The page of a report."""
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -66,7 +66,7 @@ def page(report: Report) -> str:
 
 @cache
 def _vega() -> str:
-    """Returns the library that draws the figures; bundling it takes seconds, once on each machine."""
+    """The library that draws the figures; bundling it takes seconds, once on each machine."""
     kept = cache_folder() / f"vega-{metadata.version('vl-convert-python')}-{digest(_BUNDLE)}.json"
     script = read_cache(kept).get("script")
     if not isinstance(script, str):
@@ -76,7 +76,6 @@ def _vega() -> str:
 
 
 def _packed(text: str) -> str:
-    """Compresses a text, which the page's script unpacks."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
@@ -91,7 +90,7 @@ def _typeset(text: str) -> Markup:
 
 
 def _raw(column: Column, row: Row, told: str) -> str | None:
-    """Returns the raw value of an entry; None if its text is exact."""
+    """The raw value of an entry; None if its text is exact."""
     raw = "|".join("" if v is None else f"{v:.7g}" if isinstance(v, float) else str(v) for v in column.values(row))
     shown = told.replace(",", "") if column.is_number else re.sub(r"<[^>]*>", "", _typeset(told))
     return None if raw == unescape(shown) or (raw == "" and told == UNKNOWN) else raw

@@ -35,7 +35,7 @@ class Look:
 
     @classmethod
     def of(cls, request: Told) -> "Look":
-        """Returns the look that a request asks for."""
+        """The look that a request asks for."""
         given = {name: getattr(request, name) for name in LOOKS}
         return cls(**{name: value for name, value in given.items() if value is not None})
 
@@ -102,5 +102,4 @@ def _write_one(drawn: Sequence[Figure], form: str, path: Path, look: Look) -> in
 
 
 def _plain(name: str) -> str:
-    """Returns a file name without blanks and commas."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")

@@ -42,7 +42,6 @@ def markdown(report: Report) -> str:
 
 
 def _facts(facts: Iterable[Fact]) -> list[str]:
-    """Renders tiles as a list."""
     lines = [f"- {_md(label)}: **{_md(value)}** ({_md(beside)})" for label, value, beside in facts]
     return [*lines, ""] if lines else []
 
@@ -66,7 +65,6 @@ def _section(section: Section) -> list[str]:
 
 
 def _table(sheet: Table, level: int) -> list[str]:
-    """Renders a pipe table, numbers aligned to the right."""
     lines = [f"{'#' * level} {_md(sheet.title)}", "", _row(each.name for each in sheet.columns)]
     lines += [_row("---:" if each.is_number else "---" for each in sheet.columns)]
     lines += [_row(each.text(row) for each in sheet.columns) for row in sheet.rows]
@@ -78,7 +76,6 @@ def _row(texts: Iterable[str]) -> str:
 
 
 def _md(text: str) -> str:
-    """Escapes a text for Markdown, on one line."""
     return re.sub(r"([\\`*_\[\]<>|#&])", r"\\\1", true_minus(visible_line(" ".join(text.split()))))
 
 

@@ -197,7 +197,6 @@ def with_documents(connection: duckdb.DuckDBPyConnection, group: G, tests_order:
 
 
 def _natural(name: str) -> list[Any]:
-    """A key that sorts row 9 before row 10."""
     return [int(part) if at % 2 else part for at, part in enumerate(re.split(r"(\d+)", name))]
 
 

@@ -30,7 +30,6 @@ class Heartbeat:
     """Writes the heartbeat of one cell that this process measures; ignores write errors."""
 
     def __init__(self, store: Store, facts: Record) -> None:
-        """Prepare the heartbeat of the cell whose `cell_key` is in `facts`."""
         self._path = store.root / RUNNING / f"{facts['cell_key']}.json"
         self._facts = {**facts, "host": platform.node(), "pid": os.getpid(), "since": now()}
         self._n_tokens: int | None = None
@@ -213,7 +212,6 @@ def _same_names(cell: Cell, record: Record) -> bool:
 
 
 def _same_request(cell: Cell, record: Record) -> bool:
-    """Whether a measured cell had the same request, apart from the text."""
     request = record.get("config") or {}
     model, asked, dataset, engine = (request.get(name) or {} for name in ("model", "protocol", "dataset", "engine"))
     if not (_ASKED <= request.keys() and isinstance(model, dict) and isinstance(asked, dict)):  # not written by rbpx

@@ -52,7 +52,6 @@ class Folder:
     """A store on this machine."""
 
     def __init__(self, store: "Store") -> None:
-        """Copy from this store."""
         self.name, self._store, self._runs = store.name, store, store.run_ids()
 
     def names(self, kind: str) -> list[str]:
@@ -136,7 +135,6 @@ class _Merging:
         return self.merged
 
     def _run(self, run_id: str) -> None:
-        """Copy a run atomically; an existing one stays as it is."""
         is_here, skipped = self.store.has_run(run_id), self.merged.skipped
         try:
             facts = self._fetched(MANIFESTS, run_id)
@@ -208,7 +206,6 @@ class _Merging:
                 yield name, record
 
     def _cell(self, name: str, cell: Record) -> None:
-        """Copy a cell whose run is here, unless there is one."""
         here, run_id = self.store.record("cells", name), cell["run_id"]
         if here is not None and here["run_id"] == run_id:
             self.merged.already_here["cells"] += 1

@@ -26,7 +26,6 @@ class MessageHandler(logging.Handler):
     """Shows each message once; for each store, five lines about damage and then one that says how to see the rest."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
-        """Pass the lines to `show`."""
         super().__init__(logging.INFO)
         self._show = show
         self._shown: set[str] = set()

@@ -228,7 +228,6 @@ def _rows(name: str, columns: pa.Schema, places: str) -> str:
 
 
 def _of_files(store: "Store", columns: Mapping[str, pa.Schema], places: Mapping[str, str]) -> list[str]:
-    """SQL for the relations of Parquet files, and for macros that read those of some runs."""
     views = [f"CREATE VIEW {name} AS {_rows(name, of, places[name])}" for name, of in columns.items()]
     runs = f"{_text(pattern(f'{store.root}/runs/'))} || regexp_replace(run, '{_SPECIAL}', '[\\0]', 'g')"
     macros = [

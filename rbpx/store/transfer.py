@@ -87,7 +87,6 @@ class Bucket:
         self.paths.add(path)
 
     def _ask(self, do: Callable[[], T]) -> T:
-        """Call the storage, with its errors as those of rbpx."""
         from obstore.exceptions import AlreadyExistsError, BaseError
 
         try:
@@ -127,7 +126,6 @@ def _table(run_id: str, name: str, sha256: str) -> str:
 
 
 def _unreached(url: str, problem: Exception) -> str:
-    """The storage's error in short, with advice."""
     said = str(problem)
     found = (re.search(r"status code: (\d{3}[\w ]*)", said), re.search(r"<Code>(\w+)</Code>", said))
     words = ", ".join(each[1].strip() for each in found if each)

@@ -144,7 +144,7 @@ def _facts(beat: LastHeartbeat) -> Record:
 
 
 def states_table(rows: Sequence[Record]) -> tuple[Table, list[str]]:
-    """Returns a table of models by texts, and a line about what it leaves out; of several states the first counts.
+    """A table of models by texts, and a line about what it leaves out; of several states the first counts.
 
     A model is missing on the texts on which others of its family were measured.
     """
@@ -183,7 +183,7 @@ def _counted(words: Counter[str]) -> str:
 
 
 def lines_of(rows: Sequence[Record]) -> list[str]:
-    """Returns a line for each cell that is running, was stopped or failed."""
+    """A line for each cell that is running, was stopped or failed."""
     lines = []
     for row in rows:
         at = f"@{row['revision']}" if row.get("revision") else ""

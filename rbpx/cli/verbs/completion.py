@@ -59,7 +59,7 @@ complete -F _rbpx rbpx"""
 
 
 def script(shell: str, own: Sequence[Path] = ()) -> str:
-    """Returns the script that a shell evaluates to complete `rbpx`, with names from the user's folders `own`."""
+    """The script that a shell evaluates to complete `rbpx`, with names from the user's folders `own`."""
     if shell not in SHELLS:
         raise RbpxError(f"completion for {shell} is not there; known: {', '.join(SHELLS)}, as in rbpx completion bash")
     cases = [f"    {key}) known=({shlex.join(values)}) ;;" for key, values in _values(own).items()]

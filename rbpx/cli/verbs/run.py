@@ -58,7 +58,7 @@ def perform(asked: Command) -> "list[Measured]":
 
 
 def performed(asked: Command, output: str | None = None) -> "tuple[list[Measured], list[Record]]":
-    """Returns the outcome of each grid, and the rows of the questions asked of all grids, printed to `output`."""
+    """The outcome of each grid, and the rows of the questions asked of all grids, printed to `output`."""
     from rbpx.cli.launcher import measured
     from rbpx.cli.verbs.import_ import import_study
     from rbpx.cores import is_main_process
@@ -75,7 +75,6 @@ def performed(asked: Command, output: str | None = None) -> "tuple[list[Measured
 
 
 def _analyse(requests: Sequence[RunKeys], done: Sequence[str], output: str | None) -> "list[Record]":
-    """Prints the analyses of a study over its sweep's cells or its imports, and returns their rows."""
     from rbpx.questions.render import perform
 
     first = requests[0]

@@ -81,6 +81,6 @@ def reproduced(fit: "Record") -> "Record | None":
 
 
 def _furthest(again: "Record", stated: "Record") -> "Record":
-    """Returns the largest difference, relative for values above 1."""
+    """The largest difference, relative for values above 1."""
     pairs = ((again[name], value) for name, value in stated.items() if None not in (again[name], value))
     return {"largest_relative_difference": max(abs(a - b) / max(abs(b), 1.0) for a, b in pairs)}

@@ -54,7 +54,6 @@ def perform(asked: Command) -> None:
 
 
 def _states(requests: Sequence[StatusKeys]) -> "list[CellState]":
-    """Returns the state of each cell of the grids or of a shard."""
     from rbpx.measure.grid import grid_here  # reads texts
     from rbpx.store.cell_states import cell_states
     from rbpx.store.store import Store

@@ -87,7 +87,6 @@ def _remove(store: "Store", name: str) -> None:
 
 
 def _forget_failures(store: "Store", name: str) -> bool:
-    """Forgets the failed cells of a family or a dataset; returns whether there were any."""
     records = {path.stem: store.record("failures", path.stem) for path in store.paths("failures")}
     named = [key for key, of in records.items() if of is not None and name in (of["family"], of["dataset"])]
     for key in named:

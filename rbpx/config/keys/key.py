@@ -64,7 +64,7 @@ class Key:
         return self.help if self.example is None else self.help.replace("{example}", typed(**{self.name: self.example}))
 
     def meaning(self, given: Any) -> Any:
-        """Returns what a value means; raises RbpxError where the key does not take it."""
+        """What a value means; raises RbpxError where the key does not take it."""
         if given in ("", []) and self.default not in ("", []):
             raise RbpxError(f"{self.name}={given} is empty; give what is meant, or leave it out")
         if given is None and self.default is not None and not self.optional:
@@ -81,7 +81,7 @@ def key(default: Any, help: str = "", read: Reader | None = None, shown: str = "
 
 
 def keys_of(schema: type) -> Mapping[str, Key]:
-    """Returns the keys of a dataclass by name."""
+    """The keys of a dataclass by name."""
     return _keys_of(schema)
 
 
@@ -130,7 +130,6 @@ class Keys:
     others: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __init_subclass__(cls) -> None:
-        """Makes each subclass a dataclass."""
         dataclass(kw_only=True, eq=False)(cls)
 
     def __post_init__(self) -> None:
@@ -144,12 +143,12 @@ class Keys:
         """Refuses values that contradict each other; classes extend it."""
 
     def but(self, **typed: Any) -> Self:
-        """Returns the same with other values of some keys."""
+        """The same with other values of some keys."""
         own = {name: typed.pop(name) for name in keys_of(type(self)) if name in typed}
         return replace(self, **{**self.typed, **own}, others={**self.others, **typed})
 
     def to(self, kind: type[K], **typed: Any) -> K:
-        """Returns the keys of another verb, which takes those that it has."""
+        """The keys of another verb, which takes those that it has."""
         given = {**self.others, **self.typed, **typed}
         return kind(**{name: given[name] for name in keys_of(kind) if name in given})
 
@@ -166,7 +165,7 @@ class Within:
     says: str
 
     def __call__(self, key: str, value: Any) -> Any:
-        """Returns the number."""
+        """The number."""
         if value is not None and not self.least <= value <= self.most:
             told = f"{value:g}" if isinstance(value, float) else value
             raise RbpxError(f"{key}={told} {self.says}")
@@ -174,17 +173,17 @@ class Within:
 
 
 def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
-    """Returns a reader of whole numbers."""
+    """A reader of whole numbers."""
     return Within(least, most, f"is not a whole number from {least} to {most:,}; give one")
 
 
 def positive(what: str) -> Reader:
-    """Returns a reader of one positive number, such as 2e10 or 20B; `what` completes the error's advice."""
+    """A reader of one positive number, such as 2e10 or 20B; `what` completes the error's advice."""
     return lambda key, value: None if value is None else positive_numbers(key, [value], what)[0]
 
 
 def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMBER) -> list[float]:
-    """Returns the numbers of a key that takes one or several, such as 2e10 or 20B; none for None; `what` as above."""
+    """The numbers of a key that takes one or several, such as 2e10 or 20B; none for None; `what` as above."""
     numbers = []
     for each in [] if value is None else as_list(value):
         exact = large_number(each)
@@ -195,7 +194,7 @@ def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMB
 
 
 def name_of(key: str, value: Any) -> Any:
-    """Returns a name, or None; raises RbpxError for what YAML read as something else."""
+    """A name, or None; raises RbpxError for what YAML read as something else."""
     if value is not None and not isinstance(value, str):
         raise RbpxError(f"{key}={value} was read as {read_as(value)}; give a text, in quotes in a file")
     return value
@@ -209,7 +208,7 @@ def read_as(value: Any) -> str:
 
 
 def names_of(key: str, value: Any) -> list[str] | None:
-    """Returns one or several names without repetitions, as `name_of`; None for None."""
+    """One or several names without repetitions, as `name_of`; None for None."""
     return None if value is None else list(dict.fromkeys(name_of(key, each) for each in as_list(value)))
 
 
@@ -231,7 +230,7 @@ class AnyOf:
     about: str = ""
 
     def __call__(self, key: str, value: Any) -> Any:
-        """Returns what was chosen."""
+        """What was chosen."""
         if value is None and isinstance(self.default, Choice):
             return self.default
         names = as_list(self.default if value is None else value)
@@ -249,7 +248,7 @@ def is_number(value: Any) -> bool:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Returns a list unchanged, and any other value as a list of one."""
+    """A list unchanged, and any other value as a list of one."""
     return value if isinstance(value, list) else [value]
 
 

@@ -43,15 +43,15 @@ class Numbers:
         return self.asked is not None
 
     def listed(self, default: Sequence[int] = ()) -> list[int]:
-        """Returns the numbers asked for, or the default, ascending."""
+        """The numbers asked for, or the default, ascending."""
         return sorted(set(default if self.asked is None else self.asked))
 
     def beyond(self, vocab_size: int) -> list[int]:
-        """Returns the k asked for that are at least `vocab_size`, where every token is a hit."""
+        """The k asked for that are at least `vocab_size`, where every token is a hit."""
         return [k for k in self.listed() if k >= vocab_size]
 
     def grid(self, vocab_size: int, default: Sequence[int] | Literal["log"]) -> list[int]:
-        """Returns the k asked for that are below V, ascending; `log` spaces eight per decade from 1 to V."""
+        """The k asked for that are below V, ascending; `log` spaces eight per decade from 1 to V."""
         if self.is_log or (self.asked is None and default == "log"):
             steps = round(8 * math.log10(vocab_size))
             return sorted(k for k in {round(10 ** (i / 8)) for i in range(steps + 1)} if k < vocab_size)

@@ -24,7 +24,6 @@ _LARGEST_S: Final = 1e30
 
 
 def _several(what: str, example: Any, most: float = LARGEST_NUMBER) -> Reader:
-    """Returns a reader of one or several positive numbers."""
     return lambda key, value: positive_numbers(key, value, f"{what}, as in {typed(keys={key: example})}", most)
 
 

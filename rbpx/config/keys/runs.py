@@ -34,7 +34,6 @@ class Shard:
     n_shards: int
 
     def __str__(self) -> str:
-        """Returns the shard as typed."""
         return str(self.n_shards) if self.number is None else f"{self.number}/{self.n_shards}"
 
 

@@ -46,7 +46,6 @@ def _bounds(key: str, value: Any) -> dict[str, tuple[float, float]]:
 
 
 def _constants(key: str, value: Any, how: str, is_right: Callable[[Any], bool]) -> dict[str, Any]:
-    """Reads a value for each constant of the sigmoid."""
     if value is not None and not isinstance(value, dict):
         raise RbpxError(f"{key}={value} is not a mapping of constants; write {how}")
     for name, each in (value or {}).items():
@@ -64,7 +63,7 @@ def _chance(key: str, value: Any) -> Any:
 
 
 def chance_of(task: str, given: Any) -> float | None:
-    """Returns the success of guessing: as given, else from the file in conf/dataset."""
+    """The success of guessing: as given, else from the file in conf/dataset."""
     number = given.get(task) if isinstance(given, Mapping) else given
     if number is not None:
         return float(number)

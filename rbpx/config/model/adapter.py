@@ -18,7 +18,7 @@ def is_adapter(name: str) -> bool:
 
 
 def adapter_config(name: str) -> dict[str, Any]:
-    """Returns the configuration of the adapter in a folder; raises RbpxError where there is none."""
+    """The configuration of the adapter in a folder; raises RbpxError where there is none."""
     path = Path(name).expanduser() / ADAPTER_CONFIG
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -32,7 +32,7 @@ def adapter_config(name: str) -> dict[str, Any]:
 
 
 def base_of(name: str) -> tuple[str, str | None]:
-    """Returns the id and revision of an adapter's base model; raises RbpxError if it names none, or a wrong path."""
+    """The id and revision of an adapter's base model; raises RbpxError if it names none, or a wrong path."""
     config = adapter_config(name)
     base = config.get("base_model_name_or_path")
     is_path = isinstance(base, str) and (base.startswith(("/", ".", "~")) or base.count("/") != 1)
@@ -43,6 +43,6 @@ def base_of(name: str) -> tuple[str, str | None]:
 
 
 def variants_of(adapters: Sequence[str | None]) -> dict[str | None, str | None]:
-    """Returns a variant for each adapter: the name of its folder, or its path where names repeat."""
+    """A variant for each adapter: the name of its folder, or its path where names repeat."""
     names = {each: None if each is None else Path(each).expanduser().resolve().name for each in adapters}
     return names if len(set(names.values())) == len(names) else {each: each for each in adapters}

@@ -30,7 +30,7 @@ def is_gguf(name: object) -> bool:
 
 
 def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:
-    """Returns the steps that a family's file lists, whole numbers or ranges {from: , to: , by: }, ascending."""
+    """The steps that a family's file lists, whole numbers or ranges {from: , to: , by: }, ascending."""
     try:
         steps = [
             range(each["from"], each["to"] + 1, each["by"]) if isinstance(each, Mapping) else [index(each)]
@@ -45,7 +45,7 @@ def listed_steps(checkpoints: Sequence[Any], family: str | None) -> list[int]:
 
 
 def log_spaced(steps: Sequence[int]) -> list[int]:
-    """Returns the first and last step, and steps between them that at least about double."""
+    """The first and last step, and steps between them that at least about double."""
     chosen: list[int] = []
     for step in steps:
         if not chosen or step >= _RATIO * chosen[-1]:
@@ -54,7 +54,7 @@ def log_spaced(steps: Sequence[int]) -> list[int]:
 
 
 def chosen_revisions(revision: Any, checkpoints: Sequence[Any], family: str | None) -> list[str | None]:
-    """Returns the revisions that `model.revision` names; raises RbpxError if a family lists none for `all` or `log`."""
+    """The revisions that `model.revision` names; raises RbpxError if a family lists none for `all` or `log`."""
     names = names_of("model.revision", revision)
     if not names or revision not in _EVERY:
         return [*names] if names else [None]
@@ -178,7 +178,7 @@ class ModelConfig:
     variant: Any = text_or_list()
 
     def rounding(self) -> Quantise | None:
-        """Returns the type to which weights are rounded on loading; raises RbpxError for one of a GGUF file."""
+        """The type to which weights are rounded on loading; raises RbpxError for one of a GGUF file."""
         kinds = [kind.value for kind in Quantise]
         if self.quantise not in (None, *kinds):
             raise RbpxError(
@@ -193,7 +193,7 @@ class ModelConfig:
         return self.id is None and any(size.revisions for size in self.sizes.values())
 
     def revisions(self) -> list[str | None]:
-        """Returns the revisions asked for; None is the model that stands for a size.
+        """The revisions asked for; None is the model that stands for a size.
 
         Raises:
             RbpxError: a name is unknown, or the family lists no checkpoints.
@@ -205,7 +205,7 @@ class ModelConfig:
         return chosen_revisions(self.revision, self.checkpoints, self.family)
 
     def members_by_size(self) -> list[Member]:
-        """Returns the models of `sizes` at the revisions asked for, in the file's order; raises as `revisions`.
+        """The models of `sizes` at the revisions asked for, in the file's order; raises as `revisions`.
 
         Where checkpoints are folders, the size's own model also has the name of its folder.
         """
@@ -234,7 +234,7 @@ class ModelConfig:
         return Member(size, model, self.sizes[size].non_embedding_params, revision, training)
 
     def training_of(self, size: str | None, place: int, n_models: int, revision: str | None = None) -> TrainingFacts:
-        """Returns facts of the training of one model at a revision: from keys, then from its entry and tokens_per_step.
+        """Facts of the training of one model at a revision: from keys, then from its entry and tokens_per_step.
 
         `size` is None for a model given by its id.
         """
@@ -254,5 +254,5 @@ class ModelConfig:
         return by_key.over(entry.at_revision(revision, self.tokens_per_step, self.steps))
 
     def shape_of(self, size: str) -> dict[str, Any]:
-        """Returns the complete shape of one size, for `AutoConfig.for_model(**shape)`; empty if unknown."""
+        """The complete shape of one size, for `AutoConfig.for_model(**shape)`; empty if unknown."""
         return {**self.shape, **self.sizes[size].shape} if size in self.sizes else {}

@@ -38,7 +38,6 @@ class EngineConfig:
     timeout_s: float = 600.0
 
     def __post_init__(self) -> None:
-        """Checks the values; raises RbpxError."""
         if self.name not in _KNOWN:
             raise RbpxError(f"engine.name={self.name} is unknown; known: {', '.join(_KNOWN)}")
         for key in ("model", "version"):
@@ -84,11 +83,10 @@ class ParallelConfig:
     tensor: Any = 1
 
     def __post_init__(self) -> None:
-        """Checks the value."""
         self.n_processes()
 
     def n_processes(self) -> int | None:
-        """Returns the number of processes that hold one model together, None for all; raises RbpxError."""
+        """The number of processes that hold one model together, None for all; raises RbpxError."""
         if self.tensor == "all":
             return None
         if isinstance(self.tensor, bool) or not isinstance(self.tensor, int) or self.tensor < 1:
@@ -97,7 +95,7 @@ class ParallelConfig:
 
 
 def read_limits(key: str, memory: Any) -> MemoryLimits | None:
-    """Returns the memory limit of each device in bytes, from GPU number or `cpu` -> 20GiB, 500MB or bytes."""
+    """The memory limit of each device in bytes, from GPU number or `cpu` -> 20GiB, 500MB or bytes."""
     if memory is None:
         return None
     amounts = memory if isinstance(memory, dict) else {}

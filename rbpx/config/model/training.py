@@ -43,15 +43,15 @@ class TrainingFacts:
     variant: str | None = None
 
     def over(self, other: "TrainingFacts") -> "TrainingFacts":
-        """Returns these facts, completed by those of another source."""
+        """These facts, completed by those of another source."""
         return replace(other, **self.known())
 
     def known(self) -> dict[str, Any]:
-        """Returns the known facts by name."""
+        """The known facts by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def at_revision(self, revision: str | None, tokens_per_step: int | None, steps: int | None) -> "TrainingFacts":
-        """Returns the facts of a checkpoint, given those of the finished model, whose training has `steps`.
+        """The facts of a checkpoint, given those of the finished model, whose training has `steps`.
 
         `stepN` is the state after N steps in a family with tokens_per_step; how far others are is unknown.
         """
@@ -80,7 +80,7 @@ def checked_training(values: Mapping[str, Any], where: str, names: Mapping[str, 
 
 
 def number_from_0(name: str, value: Any, kind: type[N], is_positive: bool = False) -> N:
-    """Returns a number from 0 that a store can hold, also from 60M or 6e7; raises RbpxError for another."""
+    """A number from 0 that a store can hold, also from 60M or 6e7; raises RbpxError for another."""
     exact = large_number(value)
     fits = exact is not None and 0 <= exact < (2**63 if kind is int else 10**300)
     if exact is None or not fits or (is_positive and not exact) or (kind is int and exact != exact.to_integral_value()):

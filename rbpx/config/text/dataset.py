@@ -63,7 +63,7 @@ class ProtocolConfig:
             )
 
     def of_items(self) -> "ProtocolConfig":
-        """Returns that of lm-evaluation-harness, for items, with any window set by the user.
+        """That of lm-evaluation-harness, for items, with any window set by the user.
 
         Raises:
             RbpxError: the protocol is of texts alone, or has a stride or a prefix.
@@ -153,7 +153,7 @@ class DatasetConfig(ItemKeys):
         self.task = self._task()
 
     def _not_for_it(self) -> dict[str, str]:
-        """Returns keys that have no effect on this dataset, and what they are for."""
+        """Keys that have no effect on this dataset, and what they are for."""
         keys: dict[str, str] = {}
         if self.kind != "hub":
             keys |= dict.fromkeys(("subset", "split", "revision"), f"datasets of the hub, and {self.name} is none")

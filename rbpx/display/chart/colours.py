@@ -24,14 +24,14 @@ MOST_SERIES: Final = 7  # in one figure, so that they can be distinguished
 
 
 def variables(theme: str) -> dict[str, str]:
-    """Returns the colours of a theme, light or dark, by their names in a page's style."""
+    """The colours of a theme, light or dark, by their names in a page's style."""
     of = {"series": SERIES[theme], "step": STEPS[theme]}
     named = {f"--{kind}-{at}": colour for kind, colours in of.items() for at, colour in enumerate(colours, 1)}
     return {"--ground": GROUNDS[theme], "--ink": INKS[theme], "--line": LINES[theme], **named}
 
 
 def config(theme: str | None, font_px: float = 12, legend: str = "top") -> dict[str, Any]:
-    """Returns the Vega-Lite configuration of a theme; for None that of a page, whose style sets colours."""
+    """The Vega-Lite configuration of a theme; for None that of a page, whose style sets colours."""
     if theme is None:
         ink, line = "var(--ink)", "var(--line)"
         series = [f"var(--series-{at + 1})" for at in range(len(SERIES["light"]))]

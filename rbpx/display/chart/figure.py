@@ -91,7 +91,7 @@ class Chart:
 
 
 def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
-    """Returns the logarithmic axis of laws."""
+    """The logarithmic axis of laws."""
     of_S = "non_embedding_params" if axis is Axis.S else axis.value
     return Scale(key or of_S, title_of(axis, by), log=True, form="~e" if axis is Axis.C else "~s")
 
@@ -103,22 +103,22 @@ def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Any) -> list[
 
 
 def points(**more: Any) -> Mark:
-    """Returns a mark with a point for each row."""
+    """A mark with a point for each row."""
     return Mark("points", **more)
 
 
 def line(rows: Rows | None = None, **more: Any) -> Mark:
-    """Returns a mark with a line for each series."""
+    """A mark with a line for each series."""
     return Mark("line", rows, **more)
 
 
 def bars(lo: str = "lo", hi: str = "hi", **more: Any) -> Mark:
-    """Returns a mark with an interval for each row."""
+    """A mark with an interval for each row."""
     return Mark("bars", lo=lo, hi=hi, **more)
 
 
 def rule(**at: float) -> Mark:
-    """Returns a dashed rule across the chart at a value of one axis, by its key."""
+    """A dashed rule across the chart at a value of one axis, by its key."""
     return Mark("rule", [at], plain=True)
 
 
@@ -146,7 +146,7 @@ _LOOKS: Final[dict[str, Spec]] = {"band": {"opacity": 0.13}, "rule": {"strokeDas
 
 
 def spec(chart: Chart, values: Table, ems: float = _EMS) -> Spec:
-    """Returns the Vega-Lite of a chart, `ems` wide in sizes of its text, with the values as tooltips."""
+    """The Vega-Lite of a chart, `ems` wide in sizes of its text, with the values as tooltips."""
     rows = _shown(values.records())
     order = chart.order or tuple(dict.fromkeys(str(row[chart.series]) for row in rows if chart.series in row))
     layers = [
@@ -201,7 +201,6 @@ def _axis(scale: Scale, form: str) -> Spec:
 
 
 def _told_apart(chart: Chart, mark: Mark, rows: Rows, order: Sequence[str]) -> Spec:
-    """Returns the encodings that distinguish series."""
     told: Spec = {"color": _named(chart.series, chart.legend, order)}
     if chart.is_ordered:
         told["color"]["type"] = "ordinal"
@@ -306,7 +305,7 @@ class Origin:
 
 
 def drawn(values: Table, chart: Chart, says: str, caption: str, origin: Origin) -> Figure:
-    """Returns the figure of a chart and a table, whose name and title it has."""
+    """The figure of a chart and a table, whose name and title it has."""
     titled = replace(values, title=f"{values.title}: values")
     return Figure(values.name, values.title, says, caption, chart, titled, origin.sql, origin.run_ids)
 
@@ -321,7 +320,7 @@ class Undrawn:
 
 
 def first_drawn(figures: Iterable[Figure | Undrawn]) -> "alt.LayerChart":
-    """Returns the first figure.
+    """The first figure.
 
     Raises:
         RbpxError: none has anything to draw.

@@ -147,7 +147,6 @@ def score_chances(z_T: ArrayLike, hit_T: ArrayLike, document_T: ArrayLike) -> Ch
 
 
 def _document_indices(document_T: ArrayLike) -> NDArray[np.intp]:
-    """Renumbers the documents of tokens, leaving out those without any."""
     given = np.asarray(document_T)
     return np.asarray((np.cumsum(np.bincount(given) > 0) - 1)[given])
 

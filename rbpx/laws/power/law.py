@@ -184,7 +184,6 @@ class PowerLaw(LawFit):
         return math.sqrt(text) if about.knows_text else None, math.sqrt(models)
 
     def __repr__(self) -> str:
-        """The law with its numbers, and how far to trust it."""
         if self.alpha.value is None or self.C.value is None:
             return f"no law of {self.n_points} points: {'' if self.status is None else self.status.label}"
         ends, E = self.alpha.ends, "" if self.E.value is None else f"{self.E.value:.4g} + "

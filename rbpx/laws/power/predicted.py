@@ -43,7 +43,6 @@ class Prediction:
     D: float | None = None
 
     def __repr__(self) -> str:
-        """The value, its interval, and how far to trust it."""
         between = "no interval" if self.lo is None or self.hi is None else f"{self.lo:.4g} to {self.hi:.4g}"
         return f"{self.y:.4g} ({between}) at S = {self.S:.4g}{'' if self.status is None else f': {self.status.label}'}"
 

@@ -48,7 +48,6 @@ class JudgedSurface(Surface):
         return cls(**known | {"reasons": reasons}, given=given)
 
     def __repr__(self) -> str:
-        """The constants, and how far to trust them."""
         known = ", ".join(f"{name} {each.value:.4g}" for name, each in self.constants.items() if each.value is not None)
         return f"{self.form} of {self.n_runs} runs: {known or 'no numbers'}: {self.status.label}"
 

@@ -47,7 +47,7 @@ class RunItems:
 
 
 def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: AttemptsKeys) -> list[RunItems]:
-    """Returns the items of each run; a replicate draws an item equally often in every run."""
+    """The items of each run; a replicate draws an item equally often in every run."""
     labels, known = labels_of(group.runs), list[tuple[Run, str, Items]]()
     if group.is_measured:
         for run, label, answers in zip(group.runs, labels, answers_of(connection, group), strict=False):

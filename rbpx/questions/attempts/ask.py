@@ -27,7 +27,7 @@ from rbpx.store.store import Record
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: AttemptsKeys) -> list[Result]:
-    """Returns a result for each group that has items."""
+    """A result for each group that has items."""
     return [found for group in groups for found in _of_group(connection, group, request)]
 
 

@@ -59,7 +59,7 @@ class Counted:
         return np.where(np.asarray(k_K) < self.most, np.sqrt(variance_K), math.nan)
 
     def hidden(self, m: int, seed: int) -> "Counted":
-        """Returns the same items with m of their samples, drawn without replacement."""
+        """The same items with m of their samples, drawn without replacement."""
         rng, wrong_I = np.random.default_rng(seed), self.tried_I - self.right_I
         if self.tried_I.max() < _DRAWN_APART:
             right_I = rng.hypergeometric(self.right_I, wrong_I, m)

@@ -114,10 +114,10 @@ def rescorer(title: str, n_runs: int, request: AuditKeys, store: Store, processe
 
 
 def name_of(run: Run) -> str:
-    """Returns the name of a run in progress messages."""
+    """The name of a run in progress messages."""
     return f"{run.family} {run.size} on {run.dataset} ({', '.join(filter(None, (run.dtype, run.engine)))})"
 
 
 def names_of(run: Run) -> RunNames:
-    """Returns the names under which a run was requested."""
+    """The names under which a run was requested."""
     return RunNames(run.run_id, run.family, run.size, run.dataset)

@@ -51,7 +51,7 @@ class Stretches(NamedTuple):
 
 
 def meet(*sides: RunTokens) -> Stretches:
-    """Returns the stretches that both sides scored, without first tokens and cut ends of one side."""
+    """The stretches that both sides scored, without first tokens and cut ends of one side."""
     spans = [_spans(side) for side in sides]
     edges = np.unique(np.concatenate([ends for begin, end, *_ in spans for ends in (begin, end)]))
     begin, length = edges[:-1], np.diff(edges)

@@ -50,7 +50,7 @@ def _ratio(sum_D: npt.NDArray[Any], units_D: npt.NDArray[Any]) -> Estimate:
 
 @lru_cache(maxsize=65_536)
 def kind_of(text: str | None) -> str:
-    """Returns the kind of a stretch: letters and _ make a word, digits a number, any non-ASCII character non-ASCII.
+    """The kind of a stretch: letters and _ make a word, digits a number, any non-ASCII character non-ASCII.
 
     U+FFFD, a tokenizer's sign for part of a character, is non-ASCII: only such characters have parts.
     """

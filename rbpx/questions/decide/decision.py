@@ -48,7 +48,7 @@ class Decision(NamedTuple):
     rows: Sequence[Record]
 
     def of_kind(self, *kinds: str, method: str = COMBINED) -> list[Record]:
-        """Returns its rows of some kinds, by default from all runs."""
+        """Its rows of some kinds, by default from all runs."""
         return [row for row in self.rows if row["kind"] in kinds and row.get("method", method) == method]
 
 

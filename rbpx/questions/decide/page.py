@@ -28,7 +28,7 @@ def says_what_to_train(result: Result) -> bool:
 
 
 def at_one_budget(grids: Grids, groups: Sequence[Group], is_opened: bool) -> Sequence[Grids]:
-    """Returns the grids by family, with one budget for all its variants, ten times the most compute of any."""
+    """The grids by family, with one budget for all its variants, ten times the most compute of any."""
     families = grouped(groups, lambda group: group.first.family)
     if grids[0][0].flops or all(len({group.first.variant for group in own}) < 2 for own in families.values()):
         return ()

@@ -18,7 +18,7 @@ _STEPS = 40  # points of a sigmoid
 
 
 def figures(tasks: Sequence[tuple[TaskSteps, Sequence[tuple[str, int | None]]]]) -> list[Figure | Undrawn]:
-    """Returns two figures for each task, which comes with its features, best first."""
+    """Two figures for each task, which comes with its features, best first."""
     none = Undrawn("forecast", "Forecast of success", "No task has a known success.")
     return [figure for task, best in tasks if task.values.has_success for figure in _of_task(task, best)] or [none]
 

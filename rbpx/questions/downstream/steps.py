@@ -176,7 +176,6 @@ def _fit_step1(
 
 
 def _is_on_surface(trainings: Sequence[TaskTraining]) -> bool:
-    """Whether step 1 is a surface in size and tokens."""
     S, D = np.array([each.S for each in trainings], float), np.array([each.D for each in trainings if each.D], float)
     return len(D) == len(S) > 5 and not judge_design(S, D).is_collinear
 

@@ -101,7 +101,7 @@ def means(of_N: Sequence[tuple[int, ...]], value: Floats) -> Floats:
 
 
 def points(trainings: Sequence[TaskTraining], drop: float, smooth: int) -> tuple[list[tuple[int, ...]], list[int]]:
-    """Returns the sets of runs whose means are the points of step 2, and the training of each point.
+    """The sets of runs whose means are the points of step 2, and the training of each point.
 
     Drops the first `drop` (a share) of the checkpoints of each training, never the last, and takes trailing means over
     `smooth` of the rest.

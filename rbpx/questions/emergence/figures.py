@@ -39,7 +39,7 @@ WINDOWS: Final = table_of(
 
 
 def windows(group: Group, of: Emergence, name: str, title: str) -> Table:
-    """Returns the table of every share at one k, with the expected ones."""
+    """The table of every share at one k, with the expected ones."""
     doubts = [f": {fit.status.label}" if fit.status and fit.alpha.value is None else "" for fit in of.fits]
     rows = [
         {key: None if value != value else value for key, value in row.items()}  # not NaN

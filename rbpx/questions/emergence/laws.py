@@ -98,7 +98,7 @@ def _ln_neg_ln(p: Floats) -> Floats:
 
 
 def crossing(fit: PowerLaw, share: float) -> dict[str, Any]:
-    """Returns the size at which a law reaches a share, S = (C / -ln share)^(1 / alpha).
+    """The size at which a law reaches a share, S = (C / -ln share)^(1 / alpha).
 
     The interval has the sizes at which the share lies within that of the law; where that set falls in two, the part
     with positive alpha is kept. All is None where the law has no numbers or does not rise. `beyond` is more than 10
@@ -128,7 +128,7 @@ def average_crossing(at: dict[str, Any], fit: PowerLaw, ln_S: Estimate) -> dict[
 
 
 def outside(ln_S: float | None, S: Sequence[float]) -> float:
-    """Returns how far a size lies outside the others, in ln S; 0 or less within them."""
+    """How far a size lies outside the others, in ln S; 0 or less within them."""
     return 0.0 if ln_S is None else max(ln_S - math.log(max(S)), math.log(min(S)) - ln_S)
 
 

@@ -33,14 +33,14 @@ def count_windows(
 
 
 def window_share(hit_DN: Floats, total_DN: Floats, weights_BD: Floats | None = None) -> Floats:
-    """Returns the share of windows of hits, pooled over documents, [N] or [B, N]; NaN without such a window."""
+    """The share of windows of hits, pooled over documents, [N] or [B, N]; NaN without such a window."""
     weights = np.ones(len(hit_DN)) if weights_BD is None else weights_BD
     with np.errstate(invalid="ignore"):
         return np.asarray((weights @ hit_DN) / (weights @ total_DN))
 
 
 def autocorrelation(hit_T: NDArray[np.bool_], n_D: Integers, max_lag: int) -> Floats:
-    """Returns the correlation of the hits of two tokens of a document that are `lag` scored tokens apart, [L].
+    """The correlation of the hits of two tokens of a document that are `lag` scored tokens apart, [L].
 
     rho_l is the mean over all pairs (i, i + l) of (x_i - p)(x_{i+l} - p) / (p (1 - p)), p the share of hits of all
     tokens, so differences between documents count. NaN without a pair, and if p is 0 or 1.

@@ -54,7 +54,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Entropy
 
 
 def _terms(connection: duckdb.DuckDBPyConnection, group: Group, run: Run, of: Evidence) -> Record:
-    """Returns the decomposition of one run.
+    """The decomposition of one run.
 
     NAME_nats of each term sum to cross-entropy; NAME_share, plug-in, sum to 1 and may be below 0 or above 1;
     NAME_share_corrected is without the bias that the bootstrap shows. error_entropy_jackknife_nats is still too small,

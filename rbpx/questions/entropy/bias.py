@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 
 
 def entropy_jackknife(document_C: Integers, rank_C: Floats, n_C: Floats) -> tuple[float, float]:
-    """Returns the entropy corrected by leaving out documents, H_J, and its standard error, nats.
+    """The entropy corrected by leaving out documents, H_J, and its standard error, nats.
 
     H_J = D H - (D - 1) mean_d H_(-d), H_(-d) the plug-in entropy without document d; its standard error is sqrt((D - 1)
     / D sum_d (H_(-d) - mean)^2). This removes the bias that falls as 1/D; rare ranks keep appearing as documents are

@@ -89,7 +89,6 @@ def _slope_in_k(ks: Sequence[int]) -> Floats:
 
 
 def _sentences(rows: Sequence[Record]) -> Iterator[str]:
-    """Yields how the two exponents differ, then how that of -ln RBP_k changes with k."""
     apart = sum(estimate_in(row, "difference").leaves_out_0 for row in rows)
     where = "" if len(rows) == 1 else f" in {apart or 'none'} of {len(rows)} cases"
     differ = "have different exponents" if apart or where else "have exponents that cannot be told apart"

@@ -42,7 +42,7 @@ def largest(group: Group) -> str:
 
 
 def asked_for(rows: Sequence[Record]) -> list[Record]:
-    """Returns one row for each law, by the first method; that with E where the points call for it."""
+    """One row for each law, by the first method; that with E where the points call for it."""
     offset = {(row["law"], row["k"]): row for row in rows if row["method"] == Method.offset.value}
     first = [row for row in rows if row["method"] == rows[0]["method"]]
     return [offset.get((row["law"], row["k"]), row) if _calls_for_E(row) else row for row in first]
@@ -54,7 +54,7 @@ def _calls_for_E(row: Record) -> bool:
 
 
 def headline(laws: Sequence[Record]) -> tuple[Record | None, Record | None]:
-    """Returns the rows of RBP at the smallest k and of cross-entropy, None without numbers."""
+    """The rows of RBP at the smallest k and of cross-entropy, None without numbers."""
     fitted = [law for law in asked_for(laws) if law["alpha"] is not None]
     first = {law["law"]: law for law in reversed(fitted)}
     return first.get("rbp"), first.get("cross_entropy")

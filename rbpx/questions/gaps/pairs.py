@@ -42,7 +42,7 @@ class LossGap:
 
 
 def pairs_of(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: GapsKeys) -> list[list[LossGap]]:
-    """Returns the gaps of all groups that differ only in text and share 3 sizes, or of the first slice and each."""
+    """The gaps of all groups that differ only in text and share 3 sizes, or of the first slice and each."""
     if request.slices is None:
         both = list(_texts(connection, groups, request))
     else:

@@ -47,7 +47,7 @@ class TextLosses:
 
 
 def slices_of(connection: duckdb.DuckDBPyConnection, group: Group, request: GapsKeys) -> list[TextLosses]:
-    """Returns the losses of every requested slice at every size of a measured group.
+    """The losses of every requested slice at every size of a measured group.
 
     Raises:
         RbpxError: a condition is invalid, or fewer than two slices have tokens at every size.

@@ -64,7 +64,6 @@ def _of_family(tasks: Sequence[_Task], asks_k: bool) -> Result:
 
 
 def _task(connection: duckdb.DuckDBPyConnection, group: Group, request: ItemsKeys) -> _Task:
-    """Scores each run and slice, in order of S, with exact match at each k, and fits the laws."""
     weights_BI = document_weights(group.n_documents, request.resamples, request.seed)
     of_runs = [item_answers(connection, run.run_id, group.ties) for run in group.runs]
     rows, k_grid = list[Record](), list[int]()

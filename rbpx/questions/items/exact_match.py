@@ -24,7 +24,7 @@ from rbpx.store.store import Record
 def exact_match(
     ranks: Sequence[Floats], weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDArray[np.bool_], k: int
 ) -> Record:
-    """Returns the exact match of chosen items of one run at one k, with intervals over items.
+    """The exact match of chosen items of one run at one k, with intervals over items.
 
     `independent` is the mean over items of RBP_k^n, `rho` the correlation of two hits of one item over all pairs,
     `correlated` the mean beta-binomial success with it.

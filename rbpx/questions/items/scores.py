@@ -15,7 +15,7 @@ from rbpx.store.store import Record
 
 
 def score(answers: Answers, weights_BI: npt.NDArray[np.int64], chosen_I: npt.NDArray[np.bool_]) -> Record:
-    """Returns the scores of chosen items of one run; None where items lack what a score needs.
+    """The scores of chosen items of one run; None where items lack what a score needs.
 
     `n_tied` items are decided by a tie. `chance` is the accuracy of guessing, `p_chance` the probability that it is
     right as often. `acc` is by log-likelihood, or greedily without choices, `acc_stderr` from the n - 1 variance over

@@ -108,14 +108,14 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: KlawKey
 
 
 def _alpha_k(law: PowerLaw) -> float | None:
-    """Returns the exponent in k; with an E the mean one from k = 1 to 10."""
+    """The exponent in k; with an E the mean one from k = 1 to 10."""
     if not law.E.value:
         return law.alpha.value
     return math.log(law.predict(1).y / law.predict(STEP).y) / math.log(STEP)
 
 
 def _joint_fit(group: Group, joint: JointLaw) -> Record:
-    """Returns the row of the joint law: C at S = 1 and k = 1, alpha that of S; params has its tests and rivals."""
+    """The row of the joint law: C at S = 1 and k = 1, alpha that of S; params has its tests and rivals."""
     status = Status.ok if joint.holds else Status.bends
     fit = with_document_doubts(group, with_reasons(replace(joint.alpha, C=Estimate(joint.C)), [status]))
     params = {name: value for name, value in fit.record().items() if name not in ("C_lo", "C_hi")}
@@ -193,7 +193,7 @@ def figures(group: Group, k_grid: Sequence[int], fitted: Sequence[tuple[str, Pow
 
 
 def of_all(results: Sequence[Result]) -> OfAll:
-    """Returns the paper's table 1: rows by model, pairs of R2 and slope by text."""
+    """The paper's table 1: rows by model, pairs of R2 and slope by text."""
     groups = [each.groups[0] for each in results]
     texts = titles_of(groups, [group.title_of_text for group in groups])
     models: dict[str, dict[Hashable, Run]] = {}

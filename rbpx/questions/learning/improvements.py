@@ -25,7 +25,7 @@ def trend_of(slope: Estimate, fall_nats: float) -> str:
 
 
 def improvements(tokens: Tokens, texts: Mapping[int, str], k: int, least: int) -> list[Record]:
-    """Returns a row for each id scored at least `least` times, the largest fall first, and one for all rarer ids.
+    """A row for each id scored at least `least` times, the largest fall first, and one for all rarer ids.
 
     slope: mean of d nats / d ln x, by Student's t over the documents that contain it. smallest_, largest_: at the first
     and the last point. fall_nats: summed over its occurrences. share: of the fall of all ids; None if none falls.

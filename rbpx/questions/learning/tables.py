@@ -20,7 +20,7 @@ class LearningRows(NamedTuple):
     rows: Sequence[Record]
 
     def of(self, kind: str, **values: Any) -> list[Record]:
-        """Returns the rows of a kind with these values."""
+        """The rows of a kind with these values."""
         values["kind"] = kind
         return [row for row in self.rows if all(row.get(name) == value for name, value in values.items())]
 

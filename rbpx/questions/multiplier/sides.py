@@ -126,7 +126,7 @@ def paired(bases: Sequence[Group], variants: Sequence[Group]) -> list[tuple[Grou
 def points_of(
     connection: duckdb.DuckDBPyConnection, base: Group, variant: Group, request: MultiplierKeys
 ) -> tuple[list[tuple[Points, Points]], list[str]]:
-    """Returns every common quantity; across tokenizers losses in bits per byte, with a note."""
+    """Every common quantity; across tokenizers losses in bits per byte, with a note."""
     laws = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
     both, notes, is_measured = (base, variant), list[str](), base.is_measured and variant.is_measured
     sides, tokenizers, lengths = [], list[set[str]](), list[Mapping[str, float | None]]()

@@ -29,7 +29,7 @@ _COMPUTE = ("numpy", "scipy", "lmfit", "duckdb")
 
 
 def targets_of(group: Group, request: PredictKeys) -> list[float]:
-    """Returns the requested sizes, by default ten times the largest."""
+    """The requested sizes, by default ten times the largest."""
     return request.S or [10.0 * group.runs[-1].non_embedding_params]
 
 
@@ -71,7 +71,7 @@ def select(connection: duckdb.DuckDBPyConnection, request: PredictKeys, cells: C
 
 
 def forecast_rows(rows: Iterable[Record], fit: Record, n_points: int, points: object) -> list[Record]:
-    """Returns the averaged answers of a law, with the runs of its row of `fits`."""
+    """The averaged answers of a law, with the runs of its row of `fits`."""
     rests_on = {"n_points": n_points, "run_ids": fit["run_ids"], "points_hash": digest(points)}
     answers = (row for row in rows if (row["kind"], row["method"]) == ("prediction", COMBINED))
     return [{name: row.get(name) for name in _SAID} | rests_on for row in answers]
@@ -80,7 +80,7 @@ def forecast_rows(rows: Iterable[Record], fit: Record, n_points: int, points: ob
 def forecast_writer(
     request: PredictKeys, group: Group, of_laws: Iterable[Sequence[Record]]
 ) -> Callable[[Store], object] | None:
-    """Returns a function that writes a forecast (`Result.then`); None without `register`."""
+    """A function that writes a forecast (`Result.then`); None without `register`."""
     if request.register is None:
         return None
     return partial(_register, request.register, group, [row for own in of_laws for row in own])

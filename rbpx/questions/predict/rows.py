@@ -22,7 +22,7 @@ _OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 
 
 def prediction(at: Record, reasons: Iterable[Status], **own: Any) -> Record:
-    """Returns the row of one prediction with its statuses.
+    """The row of one prediction with its statuses.
 
     `at` has its place, `beyond` (the factor outside of the measured range) and `values`. Only the averaged one has
     `own` values: `widened`, the factor by which backtests widened its interval in ln y; `remarks`, statuses that are no
@@ -33,18 +33,18 @@ def prediction(at: Record, reasons: Iterable[Status], **own: Any) -> Record:
 
 
 def backtest(test: Backtest) -> Record:
-    """Returns the row of one backtest."""
+    """The row of one backtest."""
     row = {"kind": "backtest", "n_fitted": test.n_fitted, **test.predicted.record()}
     return row | {"measured": test.measured, "error": test.error, "held": test.is_inside}
 
 
 def values(y: Estimate) -> Record:
-    """Returns a value and its interval under the keys y, lo and hi."""
+    """A value and its interval under the keys y, lo and hi."""
     return dict(zip(_VALUES, (y.value, y.lo, y.hi), strict=True))
 
 
 def tail_probability(n_targets: int, joint: bool) -> float:
-    """Returns the probability outside of each interval; joint ones hold together with 95 % (Bonferroni)."""
+    """The probability outside of each interval; joint ones hold together with 95 % (Bonferroni)."""
     return (1 - LEVEL) / (n_targets if joint else 1)
 
 
@@ -82,7 +82,7 @@ def fixed_parameter_rows(
 
 
 def backtest_summary(backtests: Iterable[Record]) -> Record:
-    """Returns the mean |error| of backtests, and how many of how many intervals held."""
+    """The mean |error| of backtests, and how many of how many intervals held."""
     rows = list(backtests)
     held = [row["held"] for row in rows if row["held"] is not None]
     inside = dict(zip(_HELD, (sum(held), len(held)) if held else (None, None), strict=True))
@@ -101,7 +101,7 @@ def influence_sentence(answers: Iterable[Sequence[Record]]) -> Iterator[str]:
 
 
 def title_of(row: Record) -> str:
-    """Returns the title of the law of a row."""
+    """The title of the law of a row."""
     return law_title(row["law"], row["k"])
 
 
@@ -168,7 +168,7 @@ D: Final = Column("D", "D", amount)
 
 
 def shown(row: Record) -> Record:
-    """Returns a row as tables have it: with its title, and of its statuses the first."""
+    """A row as tables have it: with its title, and of its statuses the first."""
     n, of = (row.get(name) for name in _HELD)
     ends = {"y_lo": row.get("lo"), "y_hi": row.get("hi"), "inside": None if of is None else f"{n}/{of}"}
     return row | ends | {"law": title_of(row), "reasons": None}
@@ -213,5 +213,5 @@ GIVEN: Final = table_of(
 
 
 def fixed_parameter_table(rows: Sequence[Record], about: str) -> list[Table]:
-    """Returns the table of fixed parameters, if there are any."""
+    """The table of fixed parameters, if there are any."""
     return [GIVEN.of("What the given constants do", map(shown, rows), about)] if rows else []

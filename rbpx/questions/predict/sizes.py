@@ -52,7 +52,7 @@ class LawPrediction:
     rows: Sequence[Record]
 
     def of(self, kind: str) -> list[Record]:
-        """Returns the rows of the answer of a kind."""
+        """The rows of the answer of a kind."""
         return [row for row in self.rows if (row["kind"], row["method"]) == (kind, self.rows[0]["method"])]
 
     @property
@@ -91,7 +91,7 @@ def _by_method(law: Law, targets: Sequence[float], combined: Sequence[Sequence[S
 
 
 def _over_forms(law: Law, targets: Sequence[float], request: PredictKeys) -> tuple[int | None, list[Record]]:
-    """Returns how many runs fail to predict the largest, and rows of the average and of single forms."""
+    """How many runs fail to predict the largest, and rows of the average and of single forms."""
     S, y, pinned = [float(run.non_embedding_params) for run in law.runs], law.fit.y, law.fit.pinned
     given = value_combinations(request.pins, y, {each.name: each.free for each in pinned}) if pinned else ()
     found = None if law.fit.alpha.value is None else _combined(law, len(S), targets, given, request.joint)

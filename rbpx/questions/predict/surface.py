@@ -81,7 +81,7 @@ class _Quantity(NamedTuple):
 
 
 def _least_bic(fits: Sequence[Surface]) -> Surface:
-    """Returns the first one where none has a BIC."""
+    """The first one where none has a BIC."""
     return min(fits, key=lambda fit: math.inf if fit.bic is None else fit.bic)
 
 

@@ -225,7 +225,7 @@ def _held(
 
 
 def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[int]) -> Record:
-    """Returns the row of one form.
+    """The row of one form.
 
     `error` is the median of |ln predicted - ln measured|; a mean square would depend on the largest k alone, with its
     few misses. It `closes` the laws if all scored are inside. `laws` are its parameters over all sizes: at_ref + slope
@@ -261,7 +261,7 @@ def _form(sizes: Sizes, fits: _Form, held: Sequence[Record], k_grid: Sequence[in
 
 
 def relative_error(held: Record, by: str) -> float | None:
-    """Returns the relative error of one prediction, if there is one."""
+    """The relative error of one prediction, if there is one."""
     return None if held[by] is None else float(held[by] / held["measured"] - 1)
 
 

@@ -103,7 +103,7 @@ def _derives(curve: Floats, k_grid: Sequence[int]) -> Record:
 
 
 def ratio(above_D: Any, below_D: Any, weights_BD: Floats | None, n_effective: float, over: float = 1.0) -> Estimate:
-    """Returns the ratio of two sums over documents, divided by `over`."""
+    """The ratio of two sums over documents, divided by `over`."""
     value = float(above_D.sum() / below_D.sum() / over)
     if weights_BD is None:
         return Estimate(value)

@@ -64,7 +64,7 @@ def _middle(first: int, last: int) -> float:
 
 
 def label(row: Record) -> str:
-    """Returns the name of the distribution of a row."""
+    """The name of the distribution of a row."""
     name = row["distribution"]
     return "published fit" if name == PAPER else (RANK_FORMS.get(name) or FAMILIES[name]).label
 

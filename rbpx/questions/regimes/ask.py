@@ -71,7 +71,7 @@ def _shown(fit: Record) -> Record:
 
 
 def _regime(points: Points, law: Law) -> Record:
-    """Returns what is known of the law at one k besides its numbers.
+    """What is known of the law at one k besides its numbers.
 
     n_misses: tokens of the largest model with a rank above k, None where not counted. signal: change of ln y over the
     sizes, by the law. binomial_sd: of ln y at the largest model, if its tokens were independent; document_sd: over

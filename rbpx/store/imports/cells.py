@@ -29,7 +29,6 @@ class CellError(Exception):
     """
 
     def __init__(self, text: str, of_column: bool = False, times: float | None = None) -> None:
-        """Keeps what mends the column."""
         super().__init__(text)
         self.of_column, self.times = of_column, times
 

@@ -44,7 +44,6 @@ class Faults:
         return Faults([(rows[kept[rows]], text) for rows, text in self.found])
 
     def __len__(self) -> int:
-        """The number of faults."""
         return sum(rows.size for rows, _ in self.found)
 
     def lines(self, place: Callable[[int], str]) -> list[str]:

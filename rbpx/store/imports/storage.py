@@ -38,7 +38,6 @@ def write(store: Store, new: pa.Table, origin: Record) -> str:
 
 
 def _read(path: Path, read: Callable[[Path], Any] = read_whole) -> tuple[Record, Any]:
-    """The provenance and all observations of one file that rbpx imported."""
     try:
         origin: Record = json.loads((pq.read_schema(path).metadata or {})[_PROVENANCE])
         if not all(isinstance(origin[name], str) for name in ("source", "file", "sha256", "imported_at")):
