@@ -16,28 +16,12 @@ from rbpx.data.samples import sample_here
 from rbpx.data.texts import split_articles
 from rbpx.errors import RbpxError
 from rbpx.store.store import Store
-from tests.support.commands import here
+from tests.support.composed import here
 from tests.support.hub_datasets import wikitext_rows
 from tests.support.places import CONF
 from tests.support.published_texts import FILES, published
 
 # ---------------------------------------------------------------------------------------------------------- articles
-
-
-def test_the_articles_of_wikitext_are_counted_by_their_titles(shared_data: Path) -> None:
-    path = shared_data / "data" / "wikitext-2-raw-test.txt"
-    lines = path.read_text("utf-8").split("\n")
-    titles = [
-        line[3:-3]
-        for before, line, after in zip(lines, lines[1:], lines[2:], strict=False)
-        if before == after == " " and line.startswith(" = ") and line.endswith(" = ") and line[3] != "="
-    ]
-    found = read_file(path, DatasetConfig(articles=True))
-    assert [name for name, _ in found] == titles
-    assert len(titles) == 60
-    assert (titles[0], titles[-1]) == ("Robert Boulter", found[-1][0])
-    kept = [line for _, text in found for line in text.split("\n") if line]
-    assert kept == [line for line in lines if line.strip()], "nothing but blank lines is left out"
 
 
 def test_the_rows_of_the_hub_and_the_published_file_give_the_same_articles(shared_data: Path) -> None:
@@ -128,55 +112,36 @@ def test_rules_hold_for_the_built_in_texts_too() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("dataset=file", "dataset.where={meta.kind: law}"), ["'meta.kind'", "it has: pile_set_name"]),
-        (
-            ("dataset=github", "dataset.where={meta.kind: law}"),
-            ["dataset.where.meta.kind", "did you mean dataset.where"],
-        ),
-        (("dataset=gsm8k", "dataset.draw=some"), ["draw", "some"]),
-        (("dataset=gsm8k", "dataset.revision=1e5"), ["dataset.revision", "a file has no such parts"]),
-        (("dataset=file", "dataset.hub=org/name"), ["dataset.hub=org/name", "dataset=hub"]),
-        (("dataset=nosuch",), ["dataset=nosuch is unknown", "gsm8k", "wikitext"]),
+        ("dataset=file dataset.where={meta.kind:law}", ["'meta.kind'", "it has: pile_set_name"]),
+        ("dataset=github dataset.where={meta.kind:law}", ["dataset.where.meta.kind", "did you mean dataset.where"]),
+        ("dataset=gsm8k dataset.draw=some", ["draw", "some"]),
+        ("dataset=gsm8k dataset.revision=1e5", ["dataset.revision", "a file has no such parts"]),
+        ("dataset=file dataset.split=test", ["dataset.split=test is for datasets of the hub"]),
+        ("dataset=humaneval dataset.chunk=line", ["dataset.chunk=line is for texts on this machine"]),
+        ("dataset=pydoc dataset.split=test", ["is for datasets of the hub, and pydoc"]),
+        ("dataset=file dataset.chunk=sentence", ["expected one of [none, paragraph, line]"]),
+        ("dataset=file dataset.hub=org/name", ["dataset.hub=org/name", "dataset=hub"]),
+        ("dataset=hub", ["dataset=hub needs dataset."]),
+        ("dataset=nosuch", ["dataset=nosuch is unknown", "gsm8k", "wikitext"]),
+        ("dataset=file dataset.longer_than=9999", ["no text that meets dataset.longer_than=9999"]),
+        ("dataset=file dataset.articles=true", ["no text that meets dataset.articles=true"]),
+        ("dataset=file dataset.where={meta.pile_set_name:law}", ["no text that meets dataset.where"]),
+        ("dataset=file dataset.where=law", ["dataset.where=law is not a mapping"]),
+        ("dataset=file dataset.fields=[]", ["dataset.fields=[]"]),
     ],
-    ids=lambda value: " ".join(value),
 )
-def test_a_rule_that_cannot_be_meant_is_one_line(words: tuple[str, ...], says: list[str], tmp_path: Path) -> None:
+def test_a_rule_that_cannot_be_meant_or_that_no_text_meets_is_one_line(
+    words: str, says: list[str], cwd: Path, tmp_path: Path
+) -> None:
     path = write(tmp_path / "pile.jsonl", PILE)
-    (tmp_path / "work").mkdir()
-    asked = ("measure", *words, f"dataset.path={path}", "size=3k", "--store", tmp_path / "store")
-    line = here(*asked, cwd=tmp_path / "work", check=2).stderr
-    assert line.count("\n") == 1, line
+    of_hub = words.startswith(("dataset=humaneval", "dataset=pydoc", "dataset=hub"))
+    asked = ("measure", *words.split(), *([] if of_hub else [f"dataset.path={path}"]), "size=3k")
+    line = here(*asked, "--store", tmp_path / "store", cwd=cwd, check=2).stderr
+    assert line.count("rbpx: ") == 1, line
     assert all(part in line for part in says), line
-    assert not (tmp_path / "store").exists()
-
-
-@pytest.mark.parametrize(
-    ("keys", "says"),
-    [
-        ({"longer_than": 9999}, "no text that meets dataset.longer_than=9999"),
-        ({"articles": True}, "no text that meets dataset.articles=true"),
-        ({"where": {"meta.pile_set_name": "law"}}, "no text that meets dataset.where"),
-        ({"where": "law"}, "dataset.where=law is not a mapping"),
-        ({"fields": []}, "dataset.fields=[]"),
-    ],
-    ids=str,
-)
-def test_rules_that_no_text_meets_are_refused(keys: dict[str, Any], says: str, tmp_path: Path) -> None:
-    with pytest.raises(RbpxError) as refused:
-        documents_of(write(tmp_path / "pile.jsonl", PILE), "file", **keys)
-    assert says in str(refused.value)
 
 
 def test_a_plain_text_has_no_columns(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one text")
     with pytest.raises(RbpxError, match=r"has no column 'kind' for dataset\.where \(it has: text\)"):
         read_file(tmp_path / "a.txt", DatasetConfig(where={"kind": "law"}))
-
-
-def test_a_hub_dataset_needs_an_id_and_a_split(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    line = here(
-        "measure", "dataset=hub", "size=3k", "--store", tmp_path / "store", cwd=tmp_path / "work", check=2
-    ).stderr
-    assert "dataset=hub needs dataset." in line
-    assert line.count("rbpx: ") == 1

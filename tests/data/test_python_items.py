@@ -1,25 +1,16 @@
-"""Items of Python source: those that come with rbpx, and how others are made of a standard library."""
+"""Items of Python source that come with rbpx."""
 
-import ast
 import re
 from collections import Counter
-from functools import cache
-from typing import Any
 
 import pytest
 from omegaconf import OmegaConf
 
-from experiments.ladder.python_items import KINDS, items_of
 from rbpx.config.text.dataset import DatasetConfig
-from rbpx.data.corpus import draw, read_items, read_source, read_stdlib, text_hash
+from rbpx.data.corpus import draw, read_items, read_source, text_hash
 from tests.support.places import CONF, EXPERIMENTS
 
-FILES = dict(read_stdlib())
-FEW = [(name, text) for name, text in FILES.items() if name.startswith(("email/", "json/", "http/", "asyncio/"))]
-N = 40
-
-
-# ------------------------------------------------------------------------------------------- those that come with rbpx
+KINDS = ("identifiers", "keywords", "brackets")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -59,52 +50,3 @@ def test_the_sample_is_the_text_that_studies_were_recorded_of(kind: str) -> None
     recorded = re.search(rf"# texts: .*python_{kind} (\w+)", (EXPERIMENTS / "ladder_tasks.yaml").read_text())
     assert recorded is not None
     assert text_hash(draw(source, 10_000, 42)).startswith(recorded[1])
-
-
-# --------------------------------------------------------------------------------------------------- how they are made
-
-
-@cache
-def items(kind: str) -> list[dict[str, Any]]:
-    return items_of(kind, FEW, N)
-
-
-def place_of(row: dict[str, Any]) -> int:
-    """The character of the file at which the choice begins that is right: on the line of the row."""
-    text, asked = FILES[row["file"]], row["context"] + row["choices"][row["right"]]
-    lines = [line + "\n" for line in text.split("\n")]
-    begin = sum(map(len, lines[: row["line"] - 1]))
-    ends = range(begin, begin + len(lines[row["line"] - 1]))
-    (start,) = (end for end in ends if text.startswith(asked, end - len(row["context"])))
-    return start
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_follows_the_context_in_its_file_is_the_right_choice_and_the_others_stand_there_too(kind: str) -> None:
-    assert len({(row["file"], place_of(row)) for row in items(kind)}) == len(items(kind)) == N
-    for row in items(kind):
-        for choice in row["choices"]:
-            assert re.search(rf"(?<!\w){re.escape(choice.strip())}", FILES[row["file"]]) or kind == "brackets"
-
-
-def test_a_keyword_argument_is_one_that_python_sees() -> None:
-    """Parsed from the whole file: an argument of a call begins where the choice does."""
-    for row in items("keywords")[::8]:
-        text, start = FILES[row["file"]], place_of(row)
-        start += text[start] == " "
-        line, column = text.count("\n", 0, start) + 1, start - (text.rfind("\n", 0, start) + 1)
-        passed = {
-            (each.arg, each.lineno, each.col_offset)
-            for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.Call)
-            for each in node.keywords
-        }
-        assert (row["choices"][row["right"]].strip(" ="), line, column) in passed
-
-
-def test_the_other_bracket_would_be_an_error() -> None:
-    for row in items("brackets")[::15]:
-        text, start = FILES[row["file"]], place_of(row)
-        ast.parse(text)
-        with pytest.raises(SyntaxError, match="does not match opening parenthesis"):
-            ast.parse(text[:start] + row["choices"][1 - row["right"]] + text[start + 1 :])

@@ -83,36 +83,3 @@ def test_a_text_whose_paragraphs_are_scored_is_another_cell_and_not_told(
     (cell,) = [cell for cell in cell_records(store) if cell["dataset"] == "notes-paragraph"]
     sources = columns_of(store / "runs" / cell["run_id"], "documents")["source_id"]
     assert set(sources) == {f"notes.txt:{line}" for line in range(1, 61, 2)}
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["dataset.split=test"], "dataset.split=test is for datasets of the hub"),
-        (["dataset.chunk=sentence"], "expected one of [none, paragraph, line]"),
-    ],
-)
-def test_what_a_file_does_not_have_is_refused(
-    words: list[str], says: str, family: Family, notes: Path, cwd: Path, tmp_path: Path
-) -> None:
-    answer = here("measure", *family.words("xs", text=notes), *words, "--store", tmp_path / "s", cwd=cwd, check=2)
-    assert says in answer.stderr
-    assert answer.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["dataset=humaneval", "dataset.path=@notes", "dataset.split=test"], "a file has no such parts"),
-        (["dataset=humaneval", "dataset.chunk=line"], "dataset.chunk=line is for texts on this machine"),
-        (["dataset=file", "dataset.path=@notes", "dataset.revision=main"], "dataset.revision=main is for datasets of"),
-        (["dataset=pydoc", "dataset.split=test"], "dataset.split=test is for datasets of the hub, and pydoc"),
-    ],
-)
-def test_keys_of_the_hub_and_of_files_are_told_apart(
-    words: list[str], says: str, notes: Path, cwd: Path, tmp_path: Path
-) -> None:
-    words = [word.replace("@notes", str(notes)) for word in words]
-    answer = here("measure", "size=3k", *words, "--store", tmp_path / "s", cwd=cwd, check=2)
-    assert says in answer.stderr
-    assert answer.stderr.count("\n") == 1
