@@ -1,10 +1,8 @@
 """A hub of datasets on this machine, as `datasets` and `huggingface_hub` ask for one; it misbehaves on request."""
 
-import base64
 import hashlib
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -55,8 +53,6 @@ class DatasetHub:
         repos: ORG/NAME -> repository.
         asked: method and path of each request.
         sent: path -> bytes of its content that were sent.
-        large: SHA-256 -> large files that were sent and that a commit may name.
-        refuses: the status with which making a repository is refused.
         spoil: None, or what is done to the answer of a path; None from it leaves that answer alone.
     """
 
@@ -65,8 +61,6 @@ class DatasetHub:
     sent: dict[str, int] = field(default_factory=dict)
     spoil: Callable[[str, Answer], Answer | str | None] | None = None
     url: str = ""
-    large: dict[str, bytes] = field(default_factory=dict)
-    refuses: int | None = None
 
     def add(self, name: str, files: Mapping[str, bytes], revision: str = "main", gated: bool = False) -> Repo:
         """Serve a dataset."""
@@ -78,12 +72,9 @@ class DatasetHub:
         """Files whose content was asked for, in order."""
         return [line.split(f"/{what}/", 1)[1].split("/", 1)[1] for line in self.asked if "GET /datasets/" in line]
 
-    def answer(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def answer(self, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """What a hub says."""
         url = urlsplit(target)
-        written = self._write(method, url.path, body)
-        if written is not None:
-            return written
         parts = [unquote(part) for part in url.path.strip("/").split("/")]
         api = parts[:2] == ["api", "datasets"]
         if not api and parts[0] != "datasets":
@@ -110,44 +101,6 @@ class DatasetHub:
         if repo.gated:
             return 403, {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"}, b""
         return _file(files, "/".join(rest), commit, headers.get("Range"))
-
-    def _write(self, method: str, path: str, body: bytes) -> Answer | None:
-        """What a hub says to who publishes: large files are sent before the commit that names them."""
-        if path == "/api/repos/create":
-            asked = json.loads(body)
-            name = "/".join(filter(None, (asked.get("organization"), asked["name"])))
-            if self.refuses is not None:
-                return self.refuses, {"X-Error-Message": "no"}, b"{}"
-            if name in self.repos:
-                return 409, {}, json.dumps({"url": f"{self.url}/datasets/{name}"}).encode()
-            self.add(name, {})
-            return _json({"url": f"{self.url}/datasets/{name}"})
-        if method == "PUT":
-            self.large[path.rsplit("/", 1)[1]] = body
-            return _json({})
-        if path.endswith("/objects/batch"):
-            objects = json.loads(body)["objects"]
-            links = [{**each, "actions": {"upload": {"href": f"{self.url}/large/{each['oid']}"}}} for each in objects]
-            new = [link if link["oid"] not in self.large else objects[at] for at, link in enumerate(links)]
-            return _json({"transfer": "basic", "objects": new})
-        if "/preupload/" in path:
-            files = [{"path": file["path"], "uploadMode": "lfs" if _is_large(file["path"]) else "regular"}
-                     for file in json.loads(body)["files"]]  # fmt: skip
-            return _json({"files": [{**file, "shouldIgnore": False} for file in files]})
-        if "/commit/" in path:
-            name = "/".join(path.split("/")[3:5])
-            files = self.repos[name].revisions.setdefault("main", {})
-            for line in map(json.loads, body.splitlines()):
-                value = line["value"]
-                if line["key"] == "file":
-                    files[value["path"]] = base64.b64decode(value["content"])
-                elif line["key"] == "lfsFile":
-                    files[value["path"]] = self.large[value["oid"]]
-                elif line["key"] == "deletedFile":
-                    files.pop(value["path"], None)
-            commit = self.repos[name].commit("main")
-            return _json({"commitUrl": f"{self.url}/datasets/{name}/commit/{commit}", "commitOid": commit})
-        return _json({}) if path == "/api/validate-yaml" else None
 
     def _tree(self, files: Files, folder: str, path: str, query: dict[str, list[str]]) -> Answer:
         recursive = query.get("recursive", ["false"])[0].lower() == "true"
@@ -227,17 +180,13 @@ def serving(hub: DatasetHub) -> Iterator[DatasetHub]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             path = unquote(urlsplit(self.path).path)
             hub.asked.append(f"{self.command} {path}")
-            answer: Answer | str | None = hub.answer(self.command, self.path, self.headers, body)
+            answer: Answer | str | None = hub.answer(self.path, self.headers, body)
             assert isinstance(answer, tuple)
             length = len(answer[2])
             if hub.spoil is not None:
                 answer = hub.spoil(path, answer) or answer
             if answer == "hang up":
                 self.close_connection = True
-                return
-            if answer == "stay silent":
-                self.close_connection = True
-                time.sleep(12)
                 return
             status, headers, content = answer
             self.send_response(int(status))
@@ -249,7 +198,7 @@ def serving(hub: DatasetHub) -> Iterator[DatasetHub]:
                 self.wfile.write(content)
                 self.close_connection = self.close_connection or len(content) != length
 
-        do_HEAD = do_POST = do_PUT = do_GET
+        do_HEAD = do_POST = do_GET
 
         def log_message(self, *args: Any) -> None:
             pass
@@ -258,12 +207,12 @@ def serving(hub: DatasetHub) -> Iterator[DatasetHub]:
         yield hub
 
 
-def settings(url: str, home: Path, offline: bool = False) -> dict[str, str]:
+def settings(url: str, home: Path) -> dict[str, str]:
     """The environment of a process that asks this hub, with caches of its own."""
     return {
         "HF_ENDPOINT": url,
         "HF_HOME": str(home),
-        "HF_HUB_OFFLINE": "1" if offline else "0",
+        "HF_HUB_OFFLINE": "0",
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_UPDATE_DOWNLOAD_COUNTS": "0",
         "NO_PROXY": "127.0.0.1",

@@ -23,11 +23,11 @@ Told = dict[str, Any]
 class Asker:
     """A process that draws samples from one hub, with caches of its own."""
 
-    def __init__(self, url: str, home: Path, offline: bool = False, **more: str) -> None:
+    def __init__(self, url: str, home: Path, **more: str) -> None:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING"))}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.hub_asker"],
-            env=kept | settings(url, home, offline) | more,
+            env=kept | settings(url, home) | more,
             cwd=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -35,15 +35,11 @@ class Asker:
             text=True,
         )
 
-    def send(self, **asked: Any) -> None:
-        """Ask, without waiting for the answer."""
+    def ask(self, **asked: Any) -> Told:
+        """Ask, and wait for the answer."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-
-    def receive(self) -> Told:
-        """The answer."""
         assert self._process.stdout is not None
+        print(json.dumps(asked), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         assert line, self.stop()
         told: Told = json.loads(line)
@@ -51,13 +47,12 @@ class Asker:
 
     def draw(self, store: Path, limit: int = 1000, seed: int = 42, **dataset: Any) -> Told:
         """Ask for a sample as rbpx draws it."""
-        self.send(dataset=dataset, store=str(store), limit=limit, seed=seed)
-        return self.receive()
+        return self.ask(dataset=dataset, store=str(store), limit=limit, seed=seed)
 
     def load(self, **asked: Any) -> list[str]:
         """As the paper's code."""
-        self.send(load={"subset": None, "fields": ["text"], "seed": 42, "streaming": False} | asked)
-        texts: list[str] = self.receive()["texts"]
+        load = {"subset": None, "fields": ["text"], "seed": 42, "streaming": False} | asked
+        texts: list[str] = self.ask(load=load)["texts"]
         return texts
 
     def stop(self) -> str:

@@ -48,7 +48,6 @@ class Hub:
             `breaks` (and whatever is asked after the half, too), `stalls` (half of them come, then nothing for long),
             `wrong bytes`.
         mood: of the whole hub: `well`, `silent`, `hangs up`, `503`, `log in first` (a page), `login elsewhere`.
-        knows_ranges: whether a file can be asked for from its middle on.
         datasets: repositories of datasets beside them, if any.
         asked: method, path and range of each request.
         sent: path -> bytes of its content that were sent.
@@ -59,7 +58,6 @@ class Hub:
     gated: dict[str, int] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     mood: str = "well"
-    knows_ranges: bool = True
     datasets: DatasetHub | None = None
     asked: list[str] = field(default_factory=list)
     sent: dict[str, int] = field(default_factory=dict)
@@ -94,11 +92,6 @@ class Hub:
         repo = self.repos.get(model)
         if repo is None:
             return 401, {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository not found"}, b""
-        if api and what == "refs":
-            branches = [
-                {"name": label, "ref": f"refs/heads/{label}", "targetCommit": c} for label, (c, _) in repo.items()
-            ]
-            return 200, {}, json.dumps({"branches": branches, "tags": [], "converts": []}).encode()
         found = [(commit, folder) for known, (commit, folder) in repo.items() if label in (known, commit)]
         if not found:
             return 404, {"X-Error-Code": "RevisionNotFound", "X-Error-Message": "Invalid rev id"}, b""
@@ -179,10 +172,10 @@ def serving(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[Hub]:
         yield this
 
 
-def environment(url: str, home: Path, offline: bool = False) -> dict[str, str]:
+def environment(url: str, home: Path) -> dict[str, str]:
     """Settings with which another process asks this hub; huggingface_hub reads them once, when it is imported."""
     quiet = {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1", "NO_PROXY": "127.0.0.1,localhost"}
-    return {"HF_ENDPOINT": url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "1" if offline else "0"} | quiet
+    return {"HF_ENDPOINT": url, "HF_HOME": str(home), "HF_HUB_OFFLINE": "0"} | quiet
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -203,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(302, {"Location": f"{self.hub.url}/login"}, b"")
         elif self.hub.datasets is not None and self.path.startswith(("/api/datasets/", "/datasets/")):
             self.hub.datasets.url = self.hub.url
-            self._send(*self.hub.datasets.answer(self.command, self.path, self.headers, body))
+            self._send(*self.hub.datasets.answer(self.path, self.headers, body))
         elif self.hub.mood == "well":
             self._send(*self.hub.answer(self.path))
 
@@ -215,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "wrong bytes":
             body = other_bytes(body)
         whole = len(body)
-        if status == 200 and begin is not None and self.hub.knows_ranges:
+        if status == 200 and begin is not None:
             status, body = 206, body[int(begin[1]) :]
             headers = headers | {"Content-Range": f"bytes {begin[1]}-{whole - 1}/{whole}"}
         self.send_response(status)
