@@ -139,6 +139,7 @@ def test_a_rule_that_cannot_be_meant_or_that_no_text_meets_is_one_line(
     line = here(*asked, "--store", tmp_path / "store", cwd=cwd, check=2).stderr
     assert line.count("rbpx: ") == 1, line
     assert all(part in line for part in says), line
+    assert not [*tmp_path.glob("store/runs/*")]
 
 
 def test_a_plain_text_has_no_columns(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
     hub: Hub
 
     def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         asked = [self.command, unquote(urlsplit(self.path).path), self.headers.get("Range", "")]
         self.hub.asked.append(" ".join(asked).strip())
         self.close_connection = True
@@ -196,7 +196,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(302, {"Location": f"{self.hub.url}/login"}, b"")
         elif self.hub.datasets is not None and self.path.startswith(("/api/datasets/", "/datasets/")):
             self.hub.datasets.url = self.hub.url
-            self._send(*self.hub.datasets.answer(self.path, self.headers, body))
+            self._send(*self.hub.datasets.answer(self.path, self.headers))
         elif self.hub.mood == "well":
             self._send(*self.hub.answer(self.path))
 
