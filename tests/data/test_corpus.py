@@ -125,7 +125,11 @@ WRONG: list[tuple[str, str | bytes, str]] = [
     ("short.csv", "id,text\n1,fine\n2\n", "row 2 of FILE (line 3): 1 cell where the header has 2"),
     ("long.csv", "id,text\n1,fine\n\n,,\n2,too\n", "row 2 of FILE (line 4): 3 cells where the header has 2"),
     ("absent.jsonl", FINE + '{"body": "x"}', "row 2 of FILE (line 2) has no field 'text' (it has: body)"),
-    ("null.jsonl", FINE + '{"text": null}', "has null in field 'text', not a text; put it in quotes, leave the row out"),
+    (
+        "null.jsonl",
+        FINE + '{"text": null}',
+        "has null in field 'text', not a text; put it in quotes, leave the row out",
+    ),
     ("nan.jsonl", FINE + '{"text": NaN}', "has nan in field 'text'"),
     ("five.jsonl", FINE + '{"text": 5}', "has 5 in field 'text', not a text; put it in quotes"),
     ("true.jsonl", FINE + '{"text": true}', "has True in field 'text', not a text"),
