@@ -3,7 +3,6 @@
 import json
 import shlex
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,6 @@ import pytest
 from rbpx.models.hub import fetch, needed_files
 from tests.support.commands import Answer, here
 from tests.support.model_hub import Hub
-from tests.support.pickles import pickle_weights
 
 WANTED = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
@@ -116,21 +114,3 @@ def test_the_bytes_of_a_file_are_counted_once_however_often_the_line_is_cut(name
     assert sum(came) == needed_bytes(folder)
     assert (fetched / name).read_bytes() == (folder / name).read_bytes()
     assert all(file.is_here for file in needed_files("org/tiny", None, False, True)[1])
-
-
-def test_a_file_that_does_not_come_is_one_line_and_stops_no_other_model(
-    models: Hub, of_file: list[object], cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at_once = SimpleNamespace(time=time.time, sleep=lambda seconds: None)
-    monkeypatch.setattr("huggingface_hub.file_download.time", at_once)
-    models.faults["pytorch_model.bin"] = "breaks"
-    folder = models.repos["org/other"]["main"][1]
-    broken = pickle_weights(Path(shutil.copytree(folder, tmp_path / "broken")))
-    models.add("org/other", broken)
-    words = (*ids("other", "tiny"), "model.pickled=true", *of_file)
-    answer = here("download", *words, "--format", "json", cwd=cwd, check=1)
-    rows = rows_of(answer)
-    assert {name: row["state"] for name, row in rows.items()} == {"org/tiny": "fetched", "org/other": "failed"}
-    assert "org/other is incomplete, pytorch_model.bin is missing" in rows["org/other"]["error"]
-    assert "\n" not in rows["org/other"]["error"]
-    assert not list(tmp_path.rglob("*.incomplete"))

@@ -35,19 +35,9 @@ HEADS: dict[str, tuple[str, dict[str, Any], str]] = {
     "gemma2": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 2.0}, "softcap 2"),
     "gemma2, no cap": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": None}, "identity"),
     "nanochat": ("NanoChatConfig", {"final_logit_softcapping": 3.0}, "softcap 3"),
-    "recurrent gemma": (
-        "RecurrentGemmaConfig",
-        {"logits_soft_cap": 2.0, "lru_width": 32, "attention_window_size": 16, "num_hidden_layers": 3, "head_dim": 8},
-        "softcap 2",
-    ),
     "cohere": ("CohereConfig", {"logit_scale": 0.0613}, "scale 0.0613"),
     "granite": ("GraniteConfig", {"logits_scaling": 7.0}, "scale 0.142857143"),
     "hyperclovax": ("HyperCLOVAXConfig", {"logits_scaling": 0.3}, "scale 0.3"),
-    "falcon-h1": (
-        "FalconH1Config",
-        {"lm_head_multiplier": 0.3, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
-        "scale 0.3",
-    ),
     "minicpm3": (  # divides the states, not the logits
         "MiniCPM3Config",
         {
@@ -73,22 +63,10 @@ HEADS: dict[str, tuple[str, dict[str, Any], str]] = {
 # what is so little that the rounding of 16-bit logits hides it
 LITTLE: dict[str, tuple[str, dict[str, Any], str]] = {
     "cohere, 1.05": ("CohereConfig", {"logit_scale": 1.05}, "scale 1.05"),
-    "cohere, .96": ("CohereConfig", {"logit_scale": 0.96}, "scale 0.96"),
-    "granite, 1.05": ("GraniteConfig", {"logits_scaling": 1.05}, "scale 0.952380952"),
     "granite, .96": ("GraniteConfig", {"logits_scaling": 0.96}, "scale 1.04166667"),
     "hyperclovax, 1.001": ("HyperCLOVAXConfig", {"logits_scaling": 1.001}, "scale 1.001"),
-    "falcon-h1, 1.05": (
-        "FalconH1Config",
-        {"lm_head_multiplier": 1.05, "mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8},
-        "scale 1.05",
-    ),
     "gemma2, 250": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 250.0}, "softcap 250"),
     "gemma2, 1000": ("Gemma2Config", {"head_dim": 8, "final_logit_softcapping": 1000.0}, "softcap 1000"),
-    "recurrent gemma, 1000": (
-        "RecurrentGemmaConfig",
-        {"logits_soft_cap": 1e3, "lru_width": 32, "attention_window_size": 16, "num_hidden_layers": 3, "head_dim": 8},
-        "softcap 1000",
-    ),
 }
 
 
