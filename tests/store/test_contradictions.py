@@ -4,7 +4,6 @@ from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,31 +86,8 @@ def test_what_is_new_is_what_comparing_every_pair_of_rows_finds(before: list[Row
         assert judged.new["row"].to_pylist() == expected
 
 
-VALUES = st.none() | st.sampled_from(["a", "b", "c"])
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(VALUES, st.none() | st.integers(0, 3), VALUES), max_size=12))
-def test_rows_have_one_code_where_all_their_values_are_equal(rows: list[tuple[object, ...]]) -> None:
-    columns = {str(number): [row[number] for row in rows] for number in range(3)}
-    types = {"0": pa.string(), "1": pa.int64(), "2": pa.string()}
-    found = codes(pa.table({name: pa.array(columns[name], types[name]) for name in types}), list(types))
-    for one, other in combinations(range(len(rows)), 2):
-        assert (found[one] == found[other]) == (rows[one] == rows[other])
-
-
 def test_codes_of_many_columns_with_many_values_do_not_overflow() -> None:
     columns = {str(number): pa.array(range(1000), pa.int64()) for number in range(9)}  # 1000^9 combinations
     columns["9"] = pa.array([n // 2 for n in range(1000)], pa.int64())
     assert len(set(codes(pa.table(columns), list(columns)).tolist())) == 1000
     assert len(set(codes(pa.table(columns), ["9"]).tolist())) == 500
-
-
-@pytest.mark.parametrize(("S", "shown"), [(10.0, "10"), (2_000_000.0, "2,000,000"), (1.5, "1.5")])
-def test_another_S_of_a_size_is_told_with_both(S: float, shown: str) -> None:
-    rows = [{"family": "toy", "size": "a", "dataset": "c4", "source": "them", "accuracy": 0.5} for _ in range(2)]
-    rows[0] |= {"non_embedding_params": 7.0}
-    rows[1] |= {"non_embedding_params": S, "dataset": "wiki"}
-    judged = not_stored(table(rows), table([]).drop_columns("row"), lambda row: f"line {row + 2}")
-    (told,) = judged.faults.lines(lambda row: f"line {row + 2}")
-    assert told.startswith(f"line 3: non_embedding_params of toy a is {shown}, but 7 in line 2")

@@ -129,18 +129,6 @@ def test_no_id_leads_out_of_the_store(name: str, own_store: Path, cwd: Path, tmp
     assert [p for p in tmp_path.rglob("*") if own_store not in p.parents] == around
 
 
-@pytest.mark.parametrize("source", ["../x", "a/b", "..", "x\x00", "[b]", "a b", "x" * 65])
-def test_a_source_that_is_no_plain_name_is_refused(source: str, cwd: Path, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.csv"
-    rows.write_text("family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\n")
-    answer = here(
-        "import", rows, f"source={json.dumps(source)}", "ties=mid", "--store", tmp_path / "s", cwd=cwd, check=2
-    )
-    (line,) = answer.stderr.splitlines()
-    assert f"source={json.dumps(source)[1:-1]}; give letters" in line
-    assert not (tmp_path / "s").exists()
-
-
 @pytest.mark.parametrize("words", [["status", "--store"], ["store", "push"], ["store", "pull"]], ids=range(3))
 def test_a_store_that_is_a_file_is_one_line_and_makes_none(words: list[str], cwd: Path, tmp_path: Path) -> None:
     (cwd / "a file").write_text("")

@@ -208,39 +208,13 @@ def test_beside_a_corrupt_import_of_its_source_nothing_comes_in_and_beside_a_cop
 # ------------------------------------------------------------------------------------------------------ named studies
 
 
-def brought_by(name: str, store: Path) -> list[dict[str, Any]]:
-    """The observations of the files that a study brings in."""
-    path = EXPERIMENTS / f"{name}.yaml"
+def test_the_published_windows_are_whole_numbers_of_windows(store: Path) -> None:
+    """The share of n_tokens windows that are hits is a count again; so the two columns belong together."""
+    path = EXPERIMENTS / "published_gpt2_emergence.yaml"
     for told in yaml.safe_load(path.read_text(encoding="utf-8"))["imports"]:
         config = ImportConfig(**told | {"ties": Ties(told["ties"])})
         table.import_file(Store(store), path.parent / told["file"], config)
-    return imported(store)
-
-
-def test_the_published_figures_of_gpt2_give_the_published_slopes(store: Path) -> None:
-    rows = brought_by("published_gpt2_wikipedia", store)
-    assert len(rows) == 20
-    assert {(row["source"], row["ties"], row["n"], row["n_tokens"]) for row in rows} == {
-        ("rbp_paper", "optimistic", 1, 317414)
-    }
-    for k, published in {1: 0.056, 10: 0.093, 100: 0.126}.items():
-        points = np.array([(row["non_embedding_params"], row["rbp"]) for row in rows if row["k"] == k])
-        slope = np.polyfit(np.log(points[:, 0]), np.log(-np.log(points[:, 1])), 1)[0]
-        assert -slope == pytest.approx(published, abs=5e-4)
-
-
-def test_the_published_figures_of_pythia_give_the_published_slopes(store: Path) -> None:
-    rows = brought_by("published_pythia_wikipedia", store)
-    points = np.array([(r["non_embedding_params"], -np.log(r["rbp"]), r["cross_entropy_nats"]) for r in rows])
-    assert len(points) == 10
-    for column, published in {1: 0.079, 2: 0.087}.items():
-        slope = np.polyfit(np.log(points[:, 0]), np.log(points[:, column]), 1)[0]
-        assert -slope == pytest.approx(published, abs=5e-4)
-
-
-def test_the_published_windows_are_whole_numbers_of_windows(store: Path) -> None:
-    """The share of n_tokens windows that are hits is a count again; so the two columns belong together."""
-    rows = brought_by("published_gpt2_emergence", store)
+    rows = imported(store)
     assert sorted({row["n"] for row in rows}) == [1, 5, 10, 50, 100]
     assert len(rows) == 4 * 5 * 5
     counts = np.array([row["rbp"] * row["n_tokens"] for row in rows if row["n"] > 1])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.composed import here
-from tests.support.imports import bring, found
+from tests.support.imports import bring
 
 SPARSE = 4  # S is so many times the active parameters of the models with experts
 
@@ -32,11 +32,6 @@ def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
     answer = here(*words, "--format", "json", "--store", store, cwd=cwd, check=0)
     found: list[dict[str, Any]] = json.loads(answer.stdout)
     return found
-
-
-def test_active_params_are_a_column_of_observations(store: Path) -> None:
-    rows = found(store, "non_embedding_params, active_params")
-    assert {S / active for S, active in rows} == {SPARSE}
 
 
 def test_laws_by_active_parameters_are_kept_beside_those_by_all(store: Path, cwd: Path) -> None:

@@ -27,24 +27,6 @@ def bring(file: Path, store: Path, cwd: Path, *words: str) -> Answer:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_sizes_and_tokens_may_be_written_as_text_in_every_format(
-    suffix: str, store: Path, cwd: Path, tmp_path: Path
-) -> None:
-    rows = [
-        {"run": "a", "params": "60M", "tokens": "1.2B", "step": "1,000", "loss": "3.1"},
-        {"run": "b", "params": "1.2b", "tokens": "3e9", "step": "2k", "loss": "2.9"},
-        {"run": "c", "params": "1,000,000.5", "tokens": "7,000,000,000", "step": "3", "loss": "2.8"},
-    ]
-    assert "rounded" not in bring(write_table(tmp_path / f"a{suffix}", rows), store, cwd, COLUMNS).stderr
-    facts = "model, non_embedding_params, training_tokens, training_step, cross_entropy_nats"
-    assert found(store, facts) == [
-        ("a", 6e7, 1_200_000_000, 1000, 3.1),
-        ("b", 1.2e9, 3_000_000_000, 2000, 2.9),
-        ("c", 1_000_000.5, 7_000_000_000, 3, 2.8),
-    ]
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_numbers_of_every_format_are_rounded_or_left_out_alike(
     suffix: str, store: Path, cwd: Path, tmp_path: Path
 ) -> None:
@@ -60,16 +42,6 @@ def test_numbers_of_every_format_are_rounded_or_left_out_alike(
     assert found(store, "training_tokens") == [(2 * 10**9,), (4630828457,), (7000000000,), (7000000002,)]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES[1:])
-def test_numbers_come_in_as_the_same_text_does(suffix: str, store: Path, cwd: Path, tmp_path: Path) -> None:
-    rows = [{"family": "toy", "S": 10**9 * S, "k": k, "rbp": S / 5, "ce": 3.1} for S in (1, 2) for k in (1, 10)]
-    for name in ("a.csv", f"a{suffix}"):
-        said = imports.bring(
-            write_table(tmp_path / name, rows), store, cwd, "source=them", "ties=mid", "dataset=wiki"
-        ).stderr
-        assert ("nothing new" in said) is (name != "a.csv")
-
-
 def test_a_row_for_each_run_with_lists_is_a_row_for_each_element(store: Path, cwd: Path, tmp_path: Path) -> None:
     models = {"model": "a", "S": 60_000_000, "betas": [0.9, 0.95]}, {"model": "b", "S": 10**8, "betas": [0.9, 0.99]}
     logs = {"step": [1, 2, 3], "loss": [4.0, 3.5, None]}, {"step": [5], "loss": [3.0]}
@@ -77,30 +49,6 @@ def test_a_row_for_each_run_with_lists_is_a_row_for_each_element(store: Path, cw
     assert "left out 1 row" in bring(file, store, cwd).stderr
     assert found(store, "model, training_step, cross_entropy_nats") == [("a", 1, 4), ("a", 2, 3.5), ("b", 5, 3)]
     assert "left out 2 rows" in bring(file, store.with_name("other"), cwd, "where=step > 2").stderr
-
-
-LOSSES = {100: (4.0, 3.9), 200: (3.5, 3.3), 300: (3.2, None)}  # step -> loss of each run; the second is shorter
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_runs_side_by_side_are_those_one_below_the_other(suffix: str, store: Path, cwd: Path, tmp_path: Path) -> None:
-    rows = [{"Step": at, "small": one, "small__MIN": one, "big run": other} for at, (one, other) in LOSSES.items()]
-    file = write_table(tmp_path / f"wide{suffix}", rows)
-    answer = bring(file, store, cwd, "runs={loss_nats: {small: 60M, big run: 1.2B}}")
-    assert answer.stderr.splitlines()[:3] == [
-        f"imported 5 observations of 2 models on 1 dataset from {file} into {store} as me",
-        f"ignored columns of {file}: small__MIN",
-        f"left out 1 value of {file} that are empty or NaN",
-    ]
-    below = [("big run", 1.2e9, at, other) for at, (_, other) in LOSSES.items() if other is not None]
-    below += [("small", 6e7, at, one) for at, (one, _) in LOSSES.items()]
-    assert found(store, "model, non_embedding_params, training_step, cross_entropy_nats") == below
-    assert {size for (size,) in found(store, "size")} == {"60000000", "1200000000"}
-    names = ("model", "S", "step", "loss_nats")
-    long = write_table(tmp_path / "below.csv", [dict(zip(names, row, strict=True)) for row in below])
-    assert "nothing new" in bring(long, store, cwd).stderr
-    bring(long, tmp_path / "other", cwd)
-    assert set(found(tmp_path / "other", "run_id")) == set(found(store, "run_id"))
 
 
 def test_a_preview_is_a_row_for_each_text_and_quantity(store: Path, cwd: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 A case of `imports/*.txt` begins with its sentence, behind `##`. Its steps are `file NAME` with what is in it, `import
 WORDS` with what is said on standard error, and `holds COLUMNS` with the imported observations in the order of their
 values, `holds only` where they say nothing else; lines behind `|` belong to the step before them. What is refused
-begins with `rbpx: `, exits 2 and leaves the store as it was.
+begins with `rbpx: `, exits 2 and leaves the store as it was. FOLDER is where the files lie.
 """
 
 import shlex
@@ -59,7 +59,7 @@ def test_a_table_comes_in_as_its_case_says(steps: list[Step], cwd: Path, tmp_pat
 
 def said(line: str, folder: Path, cwd: Path, check: int) -> str:
     """What `rbpx import LINE` says, with paths as they are from the folder; a refused one changes nothing."""
-    words = shlex.split(line)
+    words = shlex.split(line.replace("FOLDER", str(folder)))
     store = folder / (words[words.index("--store") + 1] if "--store" in words else "store")
     words = [str(folder / word) if (folder / word).is_file() else word for word in words if word != "--store"]
     before = snapshot(store) if store.exists() else None
