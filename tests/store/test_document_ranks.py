@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.errors import MeasureError
 from rbpx.runs.documents import EDGES, document_hits, document_ranks
 from rbpx.store import schema
 from rbpx.store.sql import connect
@@ -62,18 +61,6 @@ def test_tokens_of_wrong_choices_are_left_out(tmp_path: Path) -> None:
     right = [row for row in of_items.to_pylist() if row["correct"] is not False]
     assert len(right) == tokens.num_rows * 2 // 3
     check(counts, [(row["doc_id"], row["greater"] + row["ties"] / 2 + 1, row["logprob"]) for row in right])
-
-
-def test_a_file_that_cannot_be_read_is_damage(tmp_path: Path) -> None:
-    store = write_store(tmp_path, Truth(S=(1_000, 10_000)), seed=1, n_documents=5, n_tokens=30)
-    first, *_ = store.run_ids()
-    path = store.run_folder(first) / "tokens.parquet"
-    with connect(store) as connection:
-        whole = path.read_bytes()
-        path.chmod(0o644)
-        path.write_bytes(whole[:200] + bytes(200) + whole[400:])
-        with pytest.raises(MeasureError, match=r"tokens cannot be read: .*; rbpx store verify names the file"):
-            document_ranks(connection, first, Ties.mid)
 
 
 def test_a_rank_that_was_not_told_is_an_error_where_the_rule_needs_it(tmp_path: Path) -> None:

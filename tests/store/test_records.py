@@ -251,6 +251,7 @@ def test_pipes_and_marks_without_their_keys_hold_no_verb_up_and_are_named_once(o
         "vocab/p.parquet",
         "imports/p-0123456789abcdef.parquet",
         "best/p.parquet",
+        "rbpx.duckdb",
     ]
     for name in names:
         (own_store / name).parent.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ import pytest
 
 from rbpx.errors import RbpxError
 from rbpx.store.merge import Folder, merge
-from rbpx.store.records import is_name, manifest_fault, record_fault
+from rbpx.store.records import manifest_fault, record_fault
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from rbpx.store.verify import verify
@@ -44,19 +44,12 @@ def brought(store: Store, tmp_path: Path) -> tuple[list[str], list[str]]:
     return merge(mine, Folder(store)).skipped, mine.run_ids()
 
 
-@pytest.mark.parametrize(
-    ("name", "is_one"),
-    [("a.json", True), ("a b (1)", True), ("", False), (".a", False), ("..", False), ("a/b", False), ("a\\b", False),
-     ("a\0", False), ("a\nb", False), ("é" * 100, True), ("é" * 101, False), (5, False), (None, False)],
-)  # fmt: skip
-def test_a_name_leads_nowhere_else(name: object, is_one: bool) -> None:
-    assert is_name(name) is is_one
-
-
 CELL = {"run_id": "r", "cell_key": "c", "family": "f", "size": "1", "dataset": "d", "failure_key": "k"}
 FIT = {"fit_id": "f", "run_ids": ["r"], "params": {}, "tokenizer_hash": "t"}
 RANK_FIT = {"run_id": "r", "distribution": "zipf", "ties": "mid"}
-ELSEWHERE: tuple[Any, ...] = ("../x", "/etc/passwd", "a\\b", "..", ".x", "", 5, ["r"], {}, "x" * 300, "a\x00b")
+ELSEWHERE: tuple[Any, ...] = (
+    *("../x", "/etc/passwd", "a\\b", "..", ".x", "", 5, ["r"], {}, "x" * 300, "é" * 101, "a\x00b", "a\nb"),
+)
 
 
 @pytest.mark.parametrize(
