@@ -2,7 +2,6 @@
 
 import csv
 import importlib
-import inspect
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ import pytest
 
 import rbpx
 from rbpx.api.keywords import requests
-from rbpx.questions.registry import analyses, asking
+from rbpx.questions.registry import asking
 from tests.support.commands import here
 from tests.support.signatures import STUB, stub
 from tests.support.synthetic import Truth, write_store
@@ -67,10 +66,6 @@ def test_an_answer_has_the_numbers_that_the_verb_prints(store: Path, own: Path, 
             known = [row[column] for row in shown if row[column] is not None]
             assert answer.frame()[column].dropna().tolist() == answer.arrow()[column].drop_null().to_pylist() == known
         assert answer.arrow().num_rows == len(answer.frame()) == len(shown)
-
-
-def test_every_analysis_has_a_method_of_its_name() -> None:
-    assert [name for name in analyses() if not callable(getattr(rbpx.Measurements, name, None))] == []
 
 
 def test_results_hold_the_rows_the_tables_and_the_words(laws: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,10 +149,6 @@ def test_measuring_can_be_asked_for_again_in_one_session(tmp_path: Path) -> None
             rbpx.measure(store=tmp_path / "store", model="ladder", dataset="nosuch")
 
 
-def test_no_line_about_a_key_has_a_placeholder() -> None:
-    assert "{" not in rbpx.Measurements.measure.__doc__.replace('{0: "20GiB", "cpu": "60GiB"}', "")
-
-
 def test_text_reaches_an_analysis_as_it_was_given(tmp_path: Path) -> None:
     value = 'a b 1e3, null [3k] $$a$$ "so" back\\slash ü {a: 1}'
     for source in (value, "1e3", "null"):
@@ -209,13 +200,6 @@ def drawn(chart: dict[str, Any]) -> list[list[dict[str, str]]]:
 
 def test_the_types_of_the_questions_are_those_of_their_keys() -> None:
     assert STUB.read_text(encoding="utf-8") == stub()
-
-
-def test_a_method_lists_the_keys_of_its_verb() -> None:
-    parameters = inspect.signature(rbpx.Measurements.klaw).parameters
-    assert {"k", "ties", "axis", "dataset"} <= set(parameters)
-    assert {"chance", "store", "format"}.isdisjoint(parameters)
-    assert parameters["resamples"].default == 1000
 
 
 def test_plain_rows_are_what_tables_show_and_what_tells_rows_apart(store: Path) -> None:

@@ -5,7 +5,6 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,7 @@ import pytest
 
 from rbpx.cli.argv import parse
 from rbpx.cli.help import help_text
-from rbpx.cli.registry import asking, names
-from rbpx.config.folders import options
-from rbpx.config.keys.key import Key, Keys, keys_of
-from rbpx.config.keys.output import LOOKS
+from rbpx.cli.registry import names
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
 from tests.support.commands import Answer, here
@@ -55,39 +51,11 @@ def test_version_is_that_of_the_installed_package(cwd: Path) -> None:
     assert here("--version", cwd=cwd, check=0).stdout == f"rbpx {version('rbpx')}\n"
 
 
-def explained_of(keys: Mapping[str, Key], with_groups: bool) -> set[str]:
-    """The keys that a page explains, those of groups with a dot."""
-    known = {name for name, key in keys.items() if key.help}
-    inner = {
-        f"{name}.{each.name}" for name in known for each in keys_of(keys[name].group or Keys).values() if each.help
-    }
-    return known | (inner if with_groups else set())
-
-
-def test_the_page_of_a_verb_shows_how_to_type_it_and_has_a_line_for_each_of_its_keys_alone() -> None:
-    for verb in names():
-        page = help_text(verb)
-        assert f"python -m rbpx {verb}" in page or (verb == "run" and "python -m rbpx model=" in page)
-        assert len(page.splitlines()) <= 88, verb
-        assert max(map(len, page.splitlines())) <= 120, verb
-        asked = asking(verb)
-        if not asked.is_of_file:
-            explained = re.findall(r"^  ([A-Za-z_.]+)=", page, re.MULTILINE)
-            explained += [name for name in LOOKS[1:] if re.search(rf"^  width=.*\b{name}=", page, re.MULTILINE)]
-            assert set(explained) == explained_of(asked.keys, asked.is_of_grid), verb
-            assert len(explained) == len(set(explained)), verb
-
-
-def test_the_first_page_fits_a_terminal_and_the_page_of_all_explains_every_verb_and_key() -> None:
+def test_the_first_page_fits_a_terminal_and_names_every_verb_as_the_page_of_all_does_every_key() -> None:
     first, page = help_text(""), help_text("all")
-    assert len(first.splitlines()) <= 40
-    assert max(map(len, first.splitlines())) <= 120
-    assert [verb for verb in names() if not re.search(rf"\b{verb}\b", first)] == []
-    for group in ("model", "dataset"):
-        (some,) = re.findall(rf"^  {group}=[A-Z]+ +(.*?), \.\.\.", first, re.MULTILINE)
-        assert set(some.split(", ")) <= set(options(group, []))
-    assert [verb for verb in names() if not re.search(rf"^ +{verb} ", page, re.MULTILINE)] == []
-    assert [name for name in explained_of(KEYS, True) if not re.search(rf"\b{re.escape(name)}=", page)] == []
+    assert (len(first.splitlines()) <= 40, max(map(len, first.splitlines())) <= 120) == (True, True)
+    assert [verb for verb in names() if not (re.search(rf"\b{verb}\b", first) and f" {verb} " in page)] == []
+    assert [name for name, key in KEYS.items() if key.help and f"{name}=" not in page] == []
     with pytest.raises(RbpxError, match=r"--help nosuch: no such page"):
         help_text("nosuch")
 
@@ -153,29 +121,6 @@ def test_status_prints_runs_and_failures_in_every_format(store: Path, cwd: Path)
         assert [row["error"] for row in rows if row["size"] == "xl"] == ["burnt"]
     assert "mine" in as_table.stdout
     assert "burnt" in as_table.stdout
-
-
-def test_sql_answers_as_a_table_as_csv_and_as_json(store: Path, cwd: Path, tmp_path: Path) -> None:
-    query = "SELECT size, n_tokens, NULL AS nothing FROM runs ORDER BY non_embedding_params"
-    words = ["sql", query, "--store", store]
-    sizes = [str(S) for S in Truth.S]
-    rows, lines = (
-        rows_of(here(*words, "--format", "json", cwd=cwd, check=0)),
-        cells_of(here(*words, "--format", "csv", cwd=cwd, check=0)),
-    )
-    assert [(row["size"], row["n_tokens"], row["nothing"]) for row in rows] == [(size, 160, None) for size in sizes]
-    assert [(line["size"], line["n_tokens"], line["nothing"]) for line in lines] == [
-        (size, "160", "") for size in sizes
-    ]
-    assert re.search(r"10000000 +160\b", here(*words, cwd=cwd, check=0).stdout)
-    assert here(*words, "--output", tmp_path / "answer.json", cwd=cwd, check=0).stdout == ""
-    assert json.loads((tmp_path / "answer.json").read_text()) == rows
-
-
-def test_an_answer_without_rows_still_is_json_and_csv(store: Path, cwd: Path) -> None:
-    words = ["sql", "SELECT size FROM runs WHERE size = 'nosuch'", "--store", store]
-    assert rows_of(here(*words, "--format", "json", cwd=cwd, check=0)) == []
-    assert here(*words, "--format", "csv", cwd=cwd, check=0).stdout == "size\n"
 
 
 def test_show_prints_where_a_run_and_a_fit_come_from(store: Path, cwd: Path) -> None:

@@ -7,15 +7,6 @@ import pytest
 from rbpx.display.progress import counted, downloading, share_of
 
 
-def test_counts_within_a_share_advance_the_whole_by_their_part_of_it() -> None:
-    done: list[float] = []
-    with share_of(done.append, 30.0), counted("groups", 4) as advance:
-        advance(1)
-        advance(2)
-        assert done == [pytest.approx(7.5), pytest.approx(15.0)]
-    assert sum(done) == pytest.approx(30.0)
-
-
 def test_shares_lie_within_shares() -> None:
     done: list[float] = []
     with share_of(done.append, 90.0), counted("questions", 3) as advance:

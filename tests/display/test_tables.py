@@ -1,7 +1,5 @@
 """Tables made of described columns: what else than being shown they must be able to do."""
 
-import pickle
-
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
 from rbpx.laws.names import Axis
 from rbpx.status import Status
@@ -13,19 +11,6 @@ ROWS = [
     {"title": "one", "law": 1, "alpha": 0.125, "alpha_lo": 0.1, "alpha_hi": None, "D_to": 1000.0, "status": "ok"},
     {"title": "two", "law": 2, "alpha": None, "reasons": ["bends", "mixed"]},
 ]
-
-
-def test_a_table_can_be_sent_to_another_process() -> None:
-    table = LAWS.of("Laws", ROWS, axis=Axis.D)
-    assert pickle.loads(pickle.dumps(table)) == table
-
-
-def test_a_text_stands_left_and_what_is_unknown_is_a_dash() -> None:
-    table = LAWS.of("Laws", ROWS, axis=Axis.D)
-    texts = [[column.text(row) for column in table.columns] for row in table.rows]
-    assert texts == [["one", "0.12", "0.10 to –", "1,000", "passes"], ["two", "–", "–", "–", Status.bends.label]]
-    assert [column.is_number for column in table.columns] == [False, True, True, True, False]
-    assert [column.name for column in table.columns] == ["law", "α", "95 %", "to D", "status"]
 
 
 def test_records_have_the_keys_of_the_columns_and_doubts_name_the_rows() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from rbpx.display.table import Column, Table
-from rbpx.display.terminal import fitting, print_tables, row_of
+from rbpx.display.terminal import print_tables
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
@@ -39,16 +39,6 @@ def test_a_spare_column_that_tells_nothing_is_left_out_at_any_width() -> None:
     rows = (("a", "–", "–", ""), ("b", "–", "1", ""))
     assert shown(200, ("one", "two", "three"), *rows) == ["name", "two"]
     assert shown(200, ("two",), *rows) == ["name", "one", "two", "three"]  # the others are always shown
-
-
-def test_columns_of_one_rank_are_spared_together() -> None:
-    kept = [fitting(columns, (4, 10, 10, 10), (0, 1, 2, 1)) for columns in (42, 41, 29)]
-    assert kept == [[0, 1, 2, 3], [0, 1, 3], [0]]
-
-
-def test_a_long_text_folds_and_numbers_stand_at_the_right() -> None:
-    row = row_of(["a long text", "7"], [6, 3], [False, True])
-    assert row.plain == " a long    7\n text       "
 
 
 # ------------------------------------------------------------------------------------------------------ as people ask
