@@ -116,11 +116,16 @@ def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path) -> None:
 SLURM = "defaults: [submitit_slurm]\npartition: gpu\naccount: mine\nsetup: [module purge, module load cuda/12.1 gcc]\n"
 
 
-def test_a_launcher_of_ones_own_has_the_modules_that_it_loads(own: Path, cwd: Path) -> None:
+@pytest.mark.parametrize("words", [("measure", "model=ladder", "hydra/launcher=mine"), ("run", "experiment=mystudy")])
+def test_a_launcher_of_ones_own_has_the_modules_that_it_loads_and_a_study_may_choose_it(
+    words: tuple[str, ...], own: Path, cwd: Path
+) -> None:
     (own / "hydra" / "launcher").mkdir(parents=True)
     (own / "hydra" / "launcher" / "mine.yaml").write_text(SLURM)
-    words = ("measure", "model=ladder", "--config-dir", own, "hydra/launcher=mine", "--cfg", "hydra")
-    launcher = yaml.safe_load(here(*words, cwd=cwd, check=0).stdout)["hydra"]["launcher"]
+    chosen = "defaults:\n  - override /hydra/launcher: mine\n"
+    (own / "experiment" / "mystudy.yaml").write_text(STUDY.replace("defaults:\n", chosen))
+    told = here(*words, "--config-dir", own, "--cfg", "hydra", cwd=cwd, check=0).stdout
+    launcher = yaml.safe_load(told)["hydra"]["launcher"]
     assert launcher["_target_"].endswith("SlurmLauncher")
     assert (launcher["partition"], launcher["setup"]) == ("gpu", ["module purge", "module load cuda/12.1 gcc"])
 

@@ -1,10 +1,10 @@
-"""Laws of models that are measured: one that was trained on, and two of one size."""
+"""Laws of models that are measured: one of them was trained on."""
 
 from pathlib import Path
 
 from tests.support.asking import ask
 from tests.support.commands import here
-from tests.support.stores import RESAMPLES, Family, build_member, manifests
+from tests.support.stores import Family, build_member, manifests
 
 
 def test_a_model_that_was_trained_on_enters_once_with_its_newest_run(family: Family, cwd: Path, tmp_path: Path) -> None:
@@ -17,13 +17,3 @@ def test_a_model_that_was_trained_on_enters_once_with_its_newest_run(family: Fam
     (row,) = ask(tmp_path / "store", "fit", laws=["cross_entropy"], resamples=20).rows
     assert (row["n_points"], len(seen[1])) == (4, 5)
     assert new in row["run_ids"]
-
-
-def test_two_models_of_the_same_size_are_a_wrong_request(family: Family, cwd: Path, tmp_path: Path) -> None:
-    twins = Family(family.folders | {"twin": build_member(tmp_path / "twin", "m", seed=9)}, family.text)
-    words = ["run", *twins.words("xs", "m", "twin"), RESAMPLES, "--store", tmp_path / "store"]
-    answer = here(*words, cwd=cwd)
-    assert answer.returncode in (1, 2)
-    assert "Traceback" not in answer.stderr
-    told = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
-    assert sum("two models with S = 14,496" in line for line in told) == 1

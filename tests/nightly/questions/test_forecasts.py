@@ -1,4 +1,4 @@
-"""Forecasts of trainings, and of two stores that are merged, by real commands."""
+"""Forecasts of two stores that are merged, by real commands."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from rbpx.store.store import Store
 from rbpx.store.verify import verify
 from tests.support.commands import Answer, here
-from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
+from tests.support.synthetic import Truth, write_store
 
 
 def register(store: Path, cwd: Path, name: str, *words: str, check: int = 0) -> Answer:
@@ -18,21 +18,6 @@ def register(store: Path, cwd: Path, name: str, *words: str, check: int = 0) -> 
 def forecasts(store: Path, cwd: Path) -> list[dict[str, Any]]:
     words = ("forecasts", "--store", store, "--format", "json", "--details")
     return list(json.loads(here(*words, cwd=cwd, check=0).stdout))
-
-
-def test_a_training_is_forecast_by_its_size_and_tokens(tmp_path: Path, cwd: Path) -> None:
-    truth = TrueSurface(S=(10_000, 40_000, 160_000), D=(1_000_000, 3_000_000, 9_000_000))
-    drawn = {"seed": 1, "n_documents": 8, "n_tokens": 60}
-    store = write_surface(tmp_path / "store", truth, **drawn).root
-    register(store, cwd, "larger", "S=6.4e5", "D=2.7e7")
-    write_surface(store, truth, **drawn, pairs=[(640_000, 27_000_000), (640_000, 9_000_000)])
-    row, whole = forecasts(store, cwd)
-    assert row["outcome"] in ("inside", "outside")
-    assert (row["D"], row["size"], whole["n_models"]) == (2.7e7, "640000", 1), (
-        "the model of other tokens is another one"
-    )
-    answer = register(store, cwd, "again", "S=6.4e5", "D=2.7e7", check=2)
-    assert "is measured on synthetic already" in answer.stderr
 
 
 def test_merge_and_gc_keep_forecasts_and_a_name_of_two_stores_stays_two(tmp_path: Path, cwd: Path) -> None:
