@@ -242,55 +242,24 @@ def test_a_server_that_fails_in_the_middle_of_a_cell_leaves_no_half_run(
     assert list((store / "failures").glob("*.json")) == []
 
 
-# ---------------------------------------------------------------------------------------------------------- requests
-
-
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        ({"url": "127.0.0.1:8000"}, "is no address of a server; give one as http://host:8000/v1"),
-        ({"url": "http://me:pass@host/v1"}, "give a server's key in VLLM_API_KEY instead"),
-        ({"version": 0.11}, "engine.version=0.11 was read as a number"),
-        ({"name": "other"}, "engine.name=other is unknown; known: vllm"),
-    ],
-)
-def test_what_is_no_engine_is_refused(values: dict[str, Any], told: str) -> None:
-    with pytest.raises(RbpxError) as raised:
-        EngineConfig(**values)
-    assert told in str(raised.value)
-
-
 @pytest.mark.parametrize(
     ("word", "told"),
     [
+        ("engine.url=127.0.0.1:8000", "is no address of a server; give one as http://host:8000/v1"),
+        ("engine.url=http://me:pass@host/v1", "give a server's key in VLLM_API_KEY instead"),
+        ("engine.urll=http://host", "engine.url"),
         ("dtype=null", "dtype=null is not a precision, which engine=vllm does not tell"),
         ("best=5", "best=5 is of rbpx's own measuring, not of engine=vllm"),
         ("protocol.padding=masked", "protocol.padding=masked is of rbpx's own measuring"),
+        ("engine=sglang", "but no ranks; known: vllm"),
+        ("engine=llama.cpp", "engine=llama.cpp is unknown; its server tells log-probabilities of what it"),
+        ("~engine", "engine.url=http://host is a key of engine, and none is named; add"),
     ],
 )
-def test_what_an_engine_cannot_be_asked_is_refused(
+def test_what_is_no_engine_and_what_one_cannot_be_asked_is_refused(
     word: str, told: str, family: Family, cwd: Path, tmp_path: Path
 ) -> None:
-    asked = (*family.words("xs"), "engine=vllm", "dtype=float32", word, "--store", tmp_path / "store")
-    answer = here("measure", *asked, cwd=cwd, check=2)
-    assert told in answer.stderr
-    assert answer.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("fit", "engine=vllm"), "fit has no key engine; it is a key of other verbs"),
-        (("measure", "engine=vllm", "engine.urll=http://host"), "engine.url"),
-        (("measure", "engine.url=http://host"), "engine.url=http://host is a key of engine, and none is named; add"),
-        (("measure", "engine=sglang"), "but no ranks; known: vllm"),
-        (
-            ("measure", "engine=llama.cpp"),
-            "engine=llama.cpp is unknown; its server tells log-probabilities of what it",
-        ),
-    ],
-)
-def test_a_mistyped_engine_is_told_what_was_meant(words: tuple[str, ...], told: str, cwd: Path, tmp_path: Path) -> None:
-    answer = here(*words, "--store", tmp_path / "store", cwd=cwd, check=2)
+    words = ["engine.url=http://host"] if word == "~engine" else ["engine=vllm", "dtype=float32", word]
+    answer = here("measure", *family.words("xs"), *words, "--store", tmp_path / "store", cwd=cwd, check=2)
     assert told in answer.stderr
     assert answer.stderr.count("\n") == 1

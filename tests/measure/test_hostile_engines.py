@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,7 @@ from rbpx.config.model.placement import EngineConfig
 from rbpx.errors import MeasureError
 from rbpx.measure.engine import Server
 from rbpx.store.imports.engine_tokens import EngineToken, exclusion
-from tests.support.commands import here
 from tests.support.loopback import served
-from tests.support.stores import Family
 
 VERSION = json.dumps({"version": "0.32.0"}).encode()
 Say = Callable[[BaseHTTPRequestHandler], None]
@@ -79,20 +76,6 @@ def test_a_redirect_is_not_followed_and_the_key_stays_at_home(
     assert told.endswith(", or check engine.url")
     assert elsewhere == []
     assert [headers["Authorization"] for _, headers in asked] == ["Bearer secret"]
-
-
-def test_measuring_by_a_server_that_redirects_fails_its_cell_and_sends_no_text(
-    family: Family, cwd: Path, tmp_path: Path
-) -> None:
-    elsewhere: list[tuple[str, dict[str, str]]] = []
-    with served(speaking(answering(), elsewhere)) as other, served(
-        speaking(answering(307, b"", Location=other))
-    ) as url:  # fmt: skip
-        words = ("engine=vllm", f"engine.url={url}/v1", "dtype=float32", "--store", tmp_path / "store")
-        answer = here("measure", *family.words("xs"), *words, cwd=cwd, check=1, env={"VLLM_API_KEY": "secret"})
-    assert "answers /version with 307" in answer.stderr
-    assert "secret" not in answer.stderr
-    assert elsewhere == []
 
 
 # --------------------------------------------------------------------------------------------------- prefix caching

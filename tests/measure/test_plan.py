@@ -61,13 +61,6 @@ def test_a_model_that_nobody_knows_is_empty_not_an_error(cwd: Path, tmp_path: Pa
     assert "Tokens of wikipedia are unknown" in said
 
 
-def test_a_model_that_is_not_there_is_one_line(cwd: Path, tmp_path: Path) -> None:
-    words = ("plan", "model=hub", "model.id=/is/gone", "dataset=pydoc", "--store", tmp_path / "s")
-    answer = here(*words, cwd=cwd, check=2)
-    assert len(answer.stderr.strip().splitlines()) == 1
-    assert "/is/gone" in answer.stderr
-
-
 def test_a_cell_that_failed_says_why(cwd: Path, tmp_path: Path) -> None:
     words = ("model=gpt2", "size=gpt2", "dataset=pydoc", "limit=2", "--store", tmp_path / "store")
     here("measure", *words, cwd=cwd, check=1)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from rbpx.config.options import Bos
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.data.corpus import Document, draw, read_file
-from rbpx.data.windows import cut_windows, prefix_id, spans
+from rbpx.data.windows import authors_padding, cut_windows, prefix_id
 from rbpx.errors import RbpxError
 from rbpx.measure.extract import COLUMNS
 from tests.support.authors import THEIRS, check_padding_inside, opened, rows_of
@@ -44,25 +45,11 @@ def test_official_scores_the_tokens_of_the_authors_code_with_its_ranks(
     check_padding_inside(folder, [TINY_TEXT[1], TINY_TEXT[5], TINY_TEXT[7]], tmp_path, cwd)
 
 
-class _Tokenizer:
-    """A tokenizer's two settings that decide with what the authors fill a window."""
-
-    def __init__(self, pad_token_id: int | None, eos_token_id: int | None) -> None:
-        self.pad_token_id, self.eos_token_id = pad_token_id, eos_token_id
-
-
 @pytest.mark.parametrize(("pad", "eos", "fills"), [(5, 7, 5), (None, 7, 7), (0, 7, 7), (None, 0, 0)])
 def test_the_authors_fill_with_pad_or_else_eos_and_take_0_for_unset(pad: int | None, eos: int, fills: int) -> None:
-    from rbpx.data.windows import authors_padding
-
-    assert authors_padding(_Tokenizer(pad, eos)) == fills
-
-
-def test_a_tokenizer_with_nothing_to_fill_a_window_with_is_refused() -> None:
-    from rbpx.data.windows import authors_padding
-
+    assert authors_padding(SimpleNamespace(pad_token_id=pad, eos_token_id=eos)) == fills
     with pytest.raises(RbpxError, match="neither"):
-        authors_padding(_Tokenizer(None, None))
+        authors_padding(SimpleNamespace(pad_token_id=None, eos_token_id=None))
 
 
 def test_an_id_that_fills_windows_is_no_input_and_no_label_even_if_it_is_not_special() -> None:
@@ -98,21 +85,11 @@ def test_a_model_that_cannot_read_512_tokens_has_no_official_measurement(
 # ------------------------------------------------------------------------------------------------------- rolling
 
 
-def test_windows_of_worked_examples() -> None:
-    assert spans(10, 4, 2) == [(0, 4), (2, 6), (4, 8), (6, 10)]
-    assert spans(9, 4, 2) == [(0, 4), (2, 6), (4, 8), (6, 9)]
-    assert spans(4, 4, 2) == [(0, 4)]
-    assert spans(5, 4, 3) == [(0, 4), (3, 5)]
-    assert spans(3, 4, 2) == [(0, 3)]
-    assert spans(0, 4, 2) == [(0, 0)]
-    assert spans(10, 4, None) == [(0, 4)]
-
-
 @pytest.mark.parametrize("arch", ["gpt2", "opt"])
 @pytest.mark.parametrize(("window", "stride"), [(8, 4), (8, 7), (9, 1), (64, 32), (10_000, 5_000)])
 def test_every_token_of_every_document_is_scored_once(arch: str, window: int, stride: int) -> None:
     tokenizer = build_tokenizer(arch)
-    documents = [Document(n, str(n), text) for n, text in enumerate(TINY_TEXT)]
+    documents = [Document(n, str(n), text) for n, text in enumerate([*TINY_TEXT, ""])]
     rolled = cut_windows(documents, tokenizer, window, stride=stride)
     for document, whole in zip(documents, cut_windows(documents, tokenizer, 10_000), strict=True):
         mine = [w for w in rolled if w.doc_id == document.doc_id]
@@ -276,10 +253,6 @@ def test_a_prefix_makes_a_run_of_its_own_and_names_of_one_token_the_same(
 def test_items_take_no_prefix() -> None:
     with pytest.raises(RbpxError, match="use protocol=harness without a stride or a prefix"):
         ProtocolConfig(name="rolling", whole=True, prefix="bos").of_items()
-
-
-def test_a_stride_of_none_is_half_a_window() -> None:
-    assert ProtocolConfig(whole=True).stride is None
 
 
 # ------------------------------------------------------------------------------------------------------- padding

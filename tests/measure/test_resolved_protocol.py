@@ -66,15 +66,3 @@ def test_whatever_differs_is_cut_anew(other: str, cuts: list[int]) -> None:
     resolved("gpt2").windows(TEXTS)
     OTHERS[other]()
     assert cuts == [5, 5]
-
-
-def test_no_more_than_eight_texts_are_kept_and_the_last_used_stay(cuts: list[int]) -> None:
-    model = resolved("gpt2")
-    model.windows(TEXTS)
-    for n in range(8):
-        model.windows([Document(0, "0", f"text {n}")])
-        model.windows(TEXTS)
-    assert cuts == [5, *[1] * 8]
-    model.windows([Document(0, "0", "text 0")])
-    assert cuts[-1] == 1
-    assert len(cuts) == 10, "the oldest was forgotten"
