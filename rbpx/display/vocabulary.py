@@ -2,16 +2,17 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from rbpx.laws.names import Axis, Method, SizeBy
 from rbpx.laws.quantity import quantity
 from rbpx.status import Status
 
 UNKNOWN: Final = "–"
+_WIDENED: Final = 1.05  # times as wide; a smaller factor is not mentioned
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -78,6 +79,12 @@ def significant(value: float | None, digits: int) -> str:
 def in_digits(digits: int) -> Callable[[float | None], str]:
     """A formatter with so many significant digits."""
     return partial(significant, digits=digits)
+
+
+def widening_of(row: Mapping[str, Any]) -> str:
+    """Says by how much backtests widened the interval of a row; nothing of less than a twentieth."""
+    times = row.get("widened") or 1.0
+    return f", widened {rough(times)} times by its backtests" if times >= _WIDENED else ""
 
 
 def told_apart(*values: float | None, digits: int = 3) -> list[str]:

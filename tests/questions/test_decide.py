@@ -101,3 +101,19 @@ def test_where_fewer_runs_help_than_are_asked_for_it_says_so(tmp_path: Path) -> 
 def test_a_budget_for_both_without_tokens_to_serve_is_refused(tmp_path: Path) -> None:
     with refused("add the tokens to serve: inference_tokens=1e13"):
         ask(tmp_path, "decide", inference_within=True)
+
+
+def test_best_run_and_forecast_are_doubted_alike_where_widened_intervals_miss_too(tmp_path: Path) -> None:
+    """Losses wave along compute as no form does, and the largest do not all lie off alike."""
+    C = np.repeat(1e18 * 4.0 ** np.arange(6), 3)
+    S, ln_C = np.sqrt(C / 120) * np.tile(np.geomspace(0.25, 4, 3), 6), np.log(C / 1e18)
+    off = 0.003 * np.random.default_rng(0).standard_normal(18) - 0.02 * ln_C * np.sin(1.2 * ln_C)
+    y = law(S, C / 6 / S) * np.exp(off)
+    lines = [f"{s:.0f},{c / 6 / s:.0f},c4,{each!r}" for s, c, each in zip(S, C, y.tolist(), strict=True)]
+    store = imported(tmp_path / "store", "\n".join(["S,D,dataset,loss_nats", *lines]))
+    of = ask(store, "decide", resamples=20, S=3e9, D=3e10)
+    (best,), (wanted,) = of.of_kind("best"), of.of_kind("asked")
+    row = ask(store, "predict", resamples=20, S=3e9, D=3e10).rows[0]
+    assert best["status"] == wanted["status"] == row["status"] == "intervals_missed"
+    assert (wanted["y"], wanted["widened"]) == (row["y"], row["widened"])
+    assert f"), widened {best['widened']:.1f} times by its backtests, the best of" in of.results[0].sentences[0]

@@ -194,3 +194,16 @@ def test_far_out_in_size_and_tokens_the_answer_says_that_larger_runs_came_out_lo
     known |= {"y": 2.0, "lo": 1.9, "hi": 2.1, "n_intervals": None, "n_inside": None, "mean_error": None}
     (said,) = answer_sentence([known | {"D": D, "widened": 1.0}])
     assert ("larger runs have come out some 1 % lower than such predictions" in said) is lower
+
+
+def test_what_passes_because_its_interval_was_widened_says_so(tmp_path: Path) -> None:
+    """Of a - b ln S five of ten intervals hold by the forms, and eight as wide as they are given."""
+    S = np.geomspace(1e7, 1e10, 7)
+    y = 30 * (3.5 - 0.2 * np.log(S / 1e7)) * np.exp(0.002 * np.random.default_rng(5).standard_normal(7))
+    lines = [f"{size:.0f},c4,{each!r}" for size, each in zip(S, y.tolist(), strict=True)]
+    of = ask(imported(tmp_path / "store", "\n".join(["S,dataset,loss_nats", *lines])), "predict", S=1e11)
+    row, tests = of.of_kind("prediction")[0], [row for row in of.of_kind("backtest") if row["method"] == "combined"]
+    assert (row["status"], row["widened"] > 1.5, sum(test["held"] for test in tests)) == ("ok", True, 8)
+    assert f"widened {row['widened']:.1f} times by its backtests: " in of.results[0].sentences[0]
+    assert "every check passes at that width; " in of.results[0].sentences[0]
+    assert " widened " in of.table(100, details=False).split("Predictions for new models")[1]

@@ -171,10 +171,7 @@ def predict_averaged(
     At least one form is fitted, without replicates of the documents. Backtests with the nearest gap widen the
     intervals. It is beyond more than 10 times outside the runs in S, D or epochs, or 30 times above their compute.
     """
-    runs, missed = fits[0].runs, list[Status]()
-    if too_few_hold(test.is_inside for of in widened_tests(budgets) for test in of.held_out):
-        missed.append(Status.intervals_missed)
-    found = []
+    runs, missed, found = fits[0].runs, missed_by_budgets(budgets), []
     for at, (S, D) in zip(_averaged(fits, points, budgets, U, p), points, strict=True):
         within = {fit.form: fit.surface.predict(S, D, U, new_run=True, p=p) for fit in fits if fit.surface is not None}
         outside, of_compute = _outside_runs(runs, S, D, U)
@@ -234,6 +231,12 @@ def widened_tests(budgets: Sequence[BudgetTest]) -> list[BudgetTest]:
         )
         for budget in budgets
     ]
+
+
+def missed_by_budgets(budgets: Sequence[BudgetTest]) -> list[Status]:
+    """`intervals_missed` where too few intervals of backtests hold, wide as they are."""
+    held = [test.is_inside for of in widened_tests(budgets) for test in of.held_out]
+    return [Status.intervals_missed] if too_few_hold(held) else []
 
 
 def most_influential(

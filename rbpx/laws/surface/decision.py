@@ -45,6 +45,7 @@ class BestRun:
         half: relative increase of y with half the size and twice the tokens; fivefold with a fifth and five times.
         saved: share of all FLOPs saved, beside serving the best training run.
         beyond: extrapolation factor of its training FLOPs; `ratio_beyond` of D / S.
+        widened: factor of backtests, of the interval of ln y.
     """
 
     C: float
@@ -56,6 +57,7 @@ class BestRun:
     saved: Estimate = NO_ESTIMATE
     beyond: float = 1.0
     ratio_beyond: float = 1.0
+    widened: float = 1.0
 
 
 def best_run(
@@ -84,7 +86,7 @@ def best_run(
     D = S.through(lambda each: (C / each - 2 * T) / 6, falls=True)
     (answer,) = predict_averaged(fits, [(size, size * math.exp(middle))], budgets)
     beyond, longer = _beyond(runs.along(Axis.C), C - 2 * size * T), _beyond(runs.D_N / runs.S_N, math.exp(middle))
-    best = BestRun(C, S, D, answer.y, beyond=beyond, ratio_beyond=longer)
+    best = BestRun(C, S, D, answer.y, beyond=beyond, ratio_beyond=longer, widened=answer.widened)
     if T:
         return best
     there = [middle, *(min(middle + 2 * math.log(times), ln_R_G[0]) for times in (2, 5))]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.display.table import STATUS, Table, interval, table_of
-from rbpx.display.vocabulary import amount, in_digits, percent, rough, short, spoken, whole
+from rbpx.display.vocabulary import amount, in_digits, percent, rough, short, spoken, whole, widening_of
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.surface.next_runs import LEAST
@@ -150,7 +150,7 @@ def _best(of: Decision, row: Record) -> str:
         said += f" to serve {spoken(row['T'])} at the loss of the best run of {budget}{saved}"
     else:
         loss = "loss" if of.trained.law == "cross_entropy" else of.trained.title
-        said += f": {loss} {_between(row, 'y', in_digits(4))}, the best of {budget}"
+        said += f": {loss} {_between(row, 'y', in_digits(4))}{widening_of(row)}, the best of {budget}"
     if row["S_lo"] is not None and row["S_hi"] is not None:
         said += f"; the best size is {spoken(row['S_lo'])} to {spoken(row['S_hi'])}"
     return f"{said}; {_trust(of, row)}."

@@ -11,7 +11,14 @@ from rbpx.laws.intervals.estimate import NO_ESTIMATE, flat
 from rbpx.laws.names import Axis
 from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
-from rbpx.laws.surface.averaged import FAR_COMPUTE, BudgetTest, backtest_budgets, forms_to_mix, predict_averaged
+from rbpx.laws.surface.averaged import (
+    FAR_COMPUTE,
+    BudgetTest,
+    backtest_budgets,
+    forms_to_mix,
+    missed_by_budgets,
+    predict_averaged,
+)
 from rbpx.laws.surface.checks import held_out
 from rbpx.laws.surface.decision import BestRun, best_run, best_run_with_serving, irreducible
 from rbpx.laws.surface.fit import Surface, fit_surface
@@ -97,7 +104,11 @@ def _answers(
     request: DecideKeys,
 ) -> Iterator[Record]:
     runs, seed, points = fits[0].runs, request.seed, request.points_to_predict()
-    T, within = request.inference_tokens, request.inference_within
+    reasons, T, within = (
+        [*reasons, *missed_by_budgets(budget_tests)],
+        request.inference_tokens,
+        request.inference_within,
+    )
     found: list[tuple[str, BestRun | None]] = []
     if any(map(fits[0].finds_best, wanted)):
         found += [("best", best_run(fits, C, budget_tests, seed)) for C in wanted]
@@ -115,7 +126,7 @@ def _answers(
     over, most = predict_averaged(fits, points, budget_tests) if points else [], float(runs.along(Axis.C).max())
     for (S, D), at in zip(points, over, strict=True):
         doubts = beyond(6 * S * D / most, D / S / float((runs.D_N / runs.S_N).max()))
-        yield _row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y)
+        yield _row("asked", named, [*reasons, *doubts], S=S, D=D, y=at.y, widened=at.widened)
 
 
 def _by_form(

@@ -24,6 +24,7 @@ from rbpx.questions.predict import PredictKeys
 from rbpx.questions.predict.rows import (
     LAW,
     TESTED,
+    WIDENED,
     answer_sentence,
     backtest,
     backtest_summary,
@@ -53,10 +54,10 @@ BACKTESTS: Final = table_of(
 PREDICTIONS: Final = table_of(
     "predictions", LAW, ("model", "size"),
     ("x", "x", short, "what the model shows on the other text"),
-    _FITTED, *interval("predicted", "y", in_digits(4)), *TESTED,
+    _FITTED, *interval("predicted", "y", in_digits(4)), WIDENED, *TESTED,
     ("outside", "beyond", short, "how many times outside what was measured"),
     STATUS,
-    first="law x y mean_error status, size inside, family",
+    first="law x y mean_error status, size inside, widened, family",
 )  # fmt: skip
 
 

@@ -6,7 +6,18 @@ from typing import Any, Final
 import numpy as np
 
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
-from rbpx.display.vocabulary import amount, in_digits, law_order, law_title, percent, rough, short, spoken, told_apart
+from rbpx.display.vocabulary import (
+    amount,
+    in_digits,
+    law_order,
+    law_title,
+    percent,
+    rough,
+    short,
+    spoken,
+    told_apart,
+    widening_of,
+)
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.law import FixedParameter
 from rbpx.laws.prediction.influence import Influence
@@ -17,7 +28,6 @@ from rbpx.store.store import Record
 _VALUES: Final = ("y", "lo", "hi")
 _HELD: Final = ("n_inside", "n_intervals")
 _LOWER: Final = 8.0  # times outside, from where larger runs were lower (docs/explanation/uncertainty.md)
-_WIDENED: Final = 1.05  # times as wide; a smaller factor is not mentioned
 _OF_ANSWERS: Final = ("widened", "remarks", "moved", "moved_by", "weights")
 
 
@@ -121,7 +131,7 @@ def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] 
         return
     trust = "" if status is Status.ok else f"; do not rely on it: {status.finding}"
     if status is Status.ok and of and row["n_inside"] >= 0.8 * of:
-        trust = "; every check passes"
+        trust = f"; every check passes{' at that width' if widening_of(row) else ''}"
     if status is Status.beyond:
         trust = f"; too far out to rely on, {short(row['beyond'])} times beyond what was measured"
     tests = "too few runs for a backtest"
@@ -142,8 +152,7 @@ def without_largest_clause(rows: Iterable[Record], n: int) -> str:
 
 def _between(row: Record) -> str:
     at_once = f" for all {row['n_joint']} points at once" if row.get("n_joint") else ""
-    if (times := row.get("widened") or 1.0) >= _WIDENED:
-        at_once += f", widened {rough(times)} times by its backtests"
+    at_once += widening_of(row)
     if row["lo"] is None:
         return f"{short(row['y'])} (no interval)"
     y, lo, hi = told_apart(row["y"], row["lo"], row["hi"])
@@ -162,6 +171,9 @@ TESTED: Final = (
     Column(
         "inside", "inside n_inside n_intervals", "", "how many 95 % intervals of backtests contain the measured value"
     ),
+)
+WIDENED: Final = Column(
+    "widened", "widened", rough, "times, as backtests missed the intervals without; the status is of the wider one"
 )
 S: Final = Column("S", "S", amount)
 D: Final = Column("D", "D", amount)
@@ -190,7 +202,8 @@ def prediction_tables(
         return shown(row) | {"weights": weights or None}
 
     at = (S, D) if any(row.get("D") for row in answers) else (S,)
-    columns, first = (LAW, *at, *_PREDICTED, *TESTED, STATUS), "law S D y mean_error status"
+    wider = (WIDENED,) if any(map(widening_of, answers)) else ()
+    columns, first = (LAW, *at, *_PREDICTED, *wider, *TESTED, STATUS), "law S D y widened mean_error status"
     yield table_of("predictions", *columns, first=first).of(title, map(shown, answers), about)
     methods = table_of(
         "methods", LAW, ("by", "method"), *at, *_PREDICTED,
