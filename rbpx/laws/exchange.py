@@ -50,8 +50,7 @@ def exchange_of(
 ) -> Exchange | None:
     """The exchange rate at one model; None without a law in k, or where y does not fall with S.
 
-    `replicates` are that model's values, [B, K], and those of all sizes at k = 1, [B, N], under the same bootstrap
-    replicates.
+    `replicates` are that model's values, [B, K], and those of all sizes at k = 1, [B, N].
     """
     if alpha_k is None or of_S.alpha.value is None or of_S.alpha.value <= 0:
         return None

@@ -192,8 +192,7 @@ class JointLaw:
         alpha: exponent in S, the mean over k.
         kappa: exponent in k at the mean of ln S.
         drift: change of alpha per ln k, equal to that of kappa per ln S; 0 where one law holds.
-        bend: coefficient of (ln k)^2 in ln y, mean over sizes; 0 where one law holds. None below 4 k.
-        forms: the rivals.
+        bend: coefficient of (ln k)^2 in ln y, mean over sizes; so 0 as well. None below 4 k.
         C: at k = 1 and S = 1.
     """
 

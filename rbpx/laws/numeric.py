@@ -17,11 +17,7 @@ def line(x_N: ArrayLike, z: ArrayLike) -> Floats:
 
 
 def neg_ln(p: ArrayLike) -> Floats:
-    """-ln p in nats: infinite at p = 0, 0 at p = 1, NaN at NaN.
-
-    Raises:
-        ValueError: if a p is below 0 or above 1.
-    """
+    """-ln p in nats: infinite at p = 0, NaN at NaN; raises ValueError for a p below 0 or above 1."""
     share = np.asarray(p, dtype=np.float64)
     if np.any((share < 0) | (share > 1)):
         raise ValueError("shares of windows are from 0 to 1, or NaN without a window")

@@ -34,7 +34,7 @@ class Quantity:
     Attributes:
         label: its name in tables, at most 16 characters.
         equation: how it follows from the ranks.
-        source: the publication it is taken from.
+        source: a publication.
         value: function of the counts, shape [B]; NaN where it is undefined.
         signed: whether it may be negative; the law is then fitted to its absolute value.
     """

@@ -65,10 +65,9 @@ class SweepMinimum:
 
 @dataclass(frozen=True, eq=False)
 class SweepCell:
-    """The runs of one size and token count, and the best of them in one quantity.
+    """The runs of one size and token count, and the best of them in one quantity; C as stated, else 6 S D.
 
     Attributes:
-        C: training FLOPs, as stated, else 6 S D.
         y_least: y of the least run as it is.
     """
 

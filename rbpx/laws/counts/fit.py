@@ -44,7 +44,7 @@ class Outcomes:
         N_C: tokens of a sequence.
         passed_BC: under bootstrap replicates of the documents (or tasks); None where sequences are independent.
         r_C: mean correlation of two hits of a sequence, where measured.
-        n_effective: effective sample size of the documents (or tasks); None where they are not counted.
+        n_effective: None where the documents (or tasks) are not counted.
     """
 
     S_C: Floats
@@ -119,7 +119,6 @@ class OutcomeFit(LawFit):
         theta_P: ln C at S_ref, alpha and, for `free`, r.
         bias_P: mean of these over the replicates minus theta_P.
         interval: "documents and models", "sequences and models", "documents", "sequences" or None.
-        alpha_B: under each replicate, NaN where there is none.
     """
 
     correction: Correction

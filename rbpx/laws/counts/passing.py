@@ -37,7 +37,6 @@ class PassCounts:
     Attributes:
         x_C: ln(S / S_ref).
         N_C: tokens of a sequence; 1 where it counts as one token of its own law.
-        trials_BC: a cell without any has no effect.
         r_BC: known correlation of the hits of a sequence; None where it is fitted.
     """
 

@@ -85,10 +85,9 @@ class FormMixture:
 def average_linearised(
     forms: Sequence[LinearisedForm], x_NA: Floats, x_TA: Floats | None, ln_y_N: Floats, run_N: NDArray[np.int64]
 ) -> FormMixture:
-    """Averages forms that are linearised at the same points, at least one.
+    """Averages forms that are linearised at the same points; x are logarithms of axes, `run_N` the run of each point.
 
-    `x_NA` and `x_TA` are logarithms of the axes; without the latter, targets are functions of the constants alone,
-    without misfit and scatter. `run_N` is the run of each point.
+    Without `x_TA` targets are functions of the constants alone, without misfit and scatter.
     """
     found = [(each.form.name, *_posterior(each)) for each in _components(forms, x_NA, x_TA, ln_y_N, run_N)]
     names, centres, scales, ln_weights = zip(*found, strict=True)

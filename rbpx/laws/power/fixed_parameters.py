@@ -32,7 +32,7 @@ def fit_law_with_priors(
     pins: Priors,
     signed: bool = False,
 ) -> PowerLaw:
-    """Fits a power law with fixed parameters or priors; the other arguments are those of `fit_power_law`.
+    """Fits a power law with fixed parameters or priors.
 
     Raises:
         ImpossiblePrior: E is not below every y, or C is not positive.

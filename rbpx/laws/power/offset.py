@@ -121,10 +121,7 @@ def regression_of(
     given: Mapping[str, float] = NOTHING,
     weight_N: Floats | None = None,
 ) -> Regression | Status:
-    """Fits the regression of ln y on ln S, or says by a status why there is none.
-
-    `given` are fixed parameters; weights are for lines alone, and the weighted method needs them.
-    """
+    """Fits the regression of ln y on ln S, or says by a status why there is none; weights are for lines alone."""
     if len(set(S_N.tolist())) < (4 if method is Method.offset and not given else 3):
         return Status.too_few_sizes
     if not np.all((y_N > 0) & np.isfinite(y_N)):

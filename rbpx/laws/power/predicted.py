@@ -24,7 +24,7 @@ class Prediction:
         correlated: weight of scatter that is correlated between neighbouring sizes.
         within: prediction of each form.
         widened: factor of backtests, in ln |y|.
-        reasons: every status that holds; None before the prediction is judged.
+        reasons: None before the prediction is judged.
         remarks: statuses that explain a wide interval and are no warning.
         D: tokens of the new model, where size and tokens predict it.
     """

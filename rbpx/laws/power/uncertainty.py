@@ -112,10 +112,7 @@ class Uncertainty:
 
 
 def uncertainty(regression: Regression, x_N: Floats, replicates: Replicates | None = None) -> Uncertainty:
-    """The variances of a fit from its residuals and, if available, from replicates of the documents.
-
-    Replicates whose fit does not converge are left out.
-    """
+    """The variances of a fit from its residuals and from those replicates of the documents that converge."""
     J_NP, L_PN, theta_P = regression.jacobian_NP, regression.sensitivity_PN, regression.theta_P
     dof: float = regression.dof
     w_N, spread_PP, point = np.ones(len(J_NP)), L_PN @ L_PN.T, 1.0

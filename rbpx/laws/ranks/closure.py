@@ -52,7 +52,7 @@ def fit_form(
 ) -> ClosureFit:
     """Fits a form by maximum likelihood, its parameters lines in ln S, or constants for a single size.
 
-    Damped Fisher scoring starts from the fit to all sizes together, or from `near`, a fit to similar sizes.
+    Damped Fisher scoring starts from the fit to all sizes together, or from `near`.
     """
     ln_S = np.log(S)
     ln_S_ref = float(ln_S.mean())

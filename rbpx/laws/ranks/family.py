@@ -56,11 +56,7 @@ def scored(name: str, params: Params, theta: Floats, loglik: float, distance: fl
 
 
 def checked_counts(rank: ArrayLike, n_tokens: ArrayLike) -> tuple[Floats, Floats]:
-    """The distinct ranks that occur, ascending, and their counts, both [R].
-
-    Raises:
-        ValueError: if shapes disagree, a rank is below 1 or a count is negative.
-    """
+    """The distinct ranks that occur, ascending, and their counts, both [R]; ValueError as of `fit_distributions`."""
     rank_R, n_R = np.asarray(rank, dtype=np.float64), np.asarray(n_tokens, dtype=np.float64)
     if rank_R.ndim != 1 or rank_R.shape != n_R.shape:
         raise ValueError(f"rank has shape {rank_R.shape}, n_tokens {n_R.shape}")

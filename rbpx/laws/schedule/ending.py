@@ -39,7 +39,7 @@ class Ending(Doubted):
         to_come: what progress and what annealing still take off the loss, nats.
         left_at: the step at which the run left its law.
         spikes: steps of single states far above the law.
-        widened: how much wider the interval is than by the posterior, as backtests ask.
+        widened: factor of backtests.
     """
 
     y: Estimate

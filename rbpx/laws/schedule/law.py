@@ -123,7 +123,6 @@ class ScheduleLaw(Doubted):
     Attributes:
         at: E, ln A, alpha and ln C with their covariance; None without a law.
         peak: the highest rate, in terms of which x and a are.
-        reasons: rate_rises, too_early or no_decay_seen.
     """
 
     at: ConstantsPrior | None

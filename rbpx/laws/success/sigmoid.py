@@ -60,7 +60,7 @@ def fit_sigmoid(
 ) -> Sigmoid | None:
     """Fits y to x by least squares within bounds, from the published start and from a grid; None without spare points.
 
-    `chance` starts the search; `anchor` is an added point; `starts` and `bounds` replace the published ones by name.
+    `anchor` is an added point; `starts` and `bounds` replace the published ones by name.
     """
     limits = BOUNDS | dict(bounds or {})
     if anchor is not None:

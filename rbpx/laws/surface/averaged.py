@@ -57,7 +57,7 @@ class AveragedPrediction:
         weights: of the forms; empty where a law in one axis predicts.
         widened: factor of backtests, in ln y.
         mixture: widened distribution of ln y.
-        axis: "S" or "D" of a law in one axis.
+        axis: of a law in one axis, "S" or "D".
         away: factor off the line of collinear runs, or off the compute of their only budget.
         beyond: factor outside the runs in S or D, or above their compute.
     """

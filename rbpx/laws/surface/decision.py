@@ -96,10 +96,7 @@ def best_run(
 
 
 def best_run_with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> BestRun | None:
-    """Finds the run that serves T tokens at the loss of the best training run of C FLOPs, at the lowest total cost.
-
-    None where the budget has no best run.
-    """
+    """The run that serves T tokens at the loss of the best training run of C FLOPs, at the lowest cost; None for none."""
     training = best_run(fits, C, seed=seed)
     if training.S.value is None or fits[0].only_budget:
         return None

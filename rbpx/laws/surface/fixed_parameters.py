@@ -34,11 +34,7 @@ def has_constants(form: str, pins: Priors) -> bool:
 def fit_surface_with_priors(
     runs: Runs, form: str, pins: Priors, n_replicates: int = 200, is_tested: bool = True, **options: Any
 ) -> Surface:
-    """Fits a form with fixed parameters or priors (not for N_c and D_c), and tests their values if `is_tested`.
-
-    Raises:
-        ImpossiblePrior: a value is impossible.
-    """
+    """Fits a form with fixed parameters or priors (not for N_c and D_c), and tests them; raises ImpossiblePrior."""
     if not pins:
         return fit_surface(runs, form, n_replicates=n_replicates, **options)
     wide = [name for name, pin in pins.items() if pin.sd and name in Kaplan.logarithmic]

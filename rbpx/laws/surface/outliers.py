@@ -62,10 +62,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class CommonShift:
-    """The largest runs, which deviate together from the prediction of the others.
-
-    The numbers are as in `Outlier`, of the mean of these runs.
-    """
+    """The largest runs, which deviate together from the prediction of the others; numbers of their mean."""
 
     runs: tuple[int, ...]
     share: float

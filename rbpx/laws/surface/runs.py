@@ -53,7 +53,6 @@ class Runs:
         U_N: unique tokens.
         group_N: run of each point, from 0; its checkpoints are resampled together.
         y_BN: y under bootstrap replicates, of the same documents for every point.
-        weight_N: None if all are equal.
     """
 
     S_N: Floats
