@@ -96,7 +96,7 @@ def best_run(
 
 
 def best_run_with_serving(fits: Sequence[Surface], C: float, T: float, seed: int = 0) -> BestRun | None:
-    """The run that serves T tokens at the loss of the best training run of C FLOPs, at the lowest cost; None for none."""
+    """The run that serves T tokens at the loss of the best training run of C FLOPs at the least cost; None for none."""
     training = best_run(fits, C, seed=seed)
     if training.S.value is None or fits[0].only_budget:
         return None
