@@ -20,7 +20,6 @@ from rbpx.store.sql import SqlLimits, select_among
 from rbpx.store.store import Record
 from rbpx.version import __version__
 
-_LIMITS: Final = SqlLimits()
 _MOST_RUNS: Final = 120  # listed by name
 MARK: Final = "# ---- findings: written by python -m rbpx record experiment="
 
@@ -30,8 +29,8 @@ def write_findings(
     records: Sequence[Record],
     source: Path,
     output: str | None,
-    changes: Sequence[str] = (),
-    limits: SqlLimits = _LIMITS,
+    changes: Sequence[str],
+    limits: SqlLimits,
 ) -> Path:
     """Writes a study's file with its findings at the end, in place of earlier findings, or to `output`.
 

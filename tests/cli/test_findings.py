@@ -104,7 +104,7 @@ def test_what_was_asked_otherwise_stands_in_the_findings_and_again_they_are_the_
     assert findings(text)[1] == ["1"]
     (tmp_path / "mine.yaml").write_text(text)
     study = StudyConfig(name="mine", result="SELECT y FROM found")
-    write_findings(study, [ROW], tmp_path / "mine.yaml", None, ["k=1"])
+    write_findings(study, [ROW], tmp_path / "mine.yaml", None, ["k=1"], LIMITS)
     assert (tmp_path / "mine.yaml").read_text() == text
 
 

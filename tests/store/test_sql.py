@@ -24,7 +24,7 @@ from tests.support.composed import here
 from tests.support.stores import FAMILY, manifests, rank_by_hand, run_folders, runs_by_size, snapshot
 
 QUESTIONS = sorted(Path(rbpx.__file__).parent.rglob("*.sql"))
-ALL_RUNS = dict.fromkeys(("families", "sizes", "datasets", "protocols", "revisions", "cell_keys"))  # none narrows
+ALL_RUNS = dict.fromkeys(("family", "size", "dataset", "protocol", "revision", "cell_keys"))  # none narrows
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +53,12 @@ def returned(name: str) -> list[str]:
 @pytest.mark.parametrize(
     ("narrowed", "sizes"),
     [
-        ({"sizes": ["m", "xs"]}, ["xs", "m"]),
-        ({"families": ["mine"], "datasets": ["file"]}, ["xs", "s", "m", "l"]),
-        ({"families": ["other"]}, []),
-        ({"datasets": ["other"]}, []),
-        ({"protocols": ["rolling"]}, []),
-        ({"revisions": ["step1"]}, []),
+        ({"size": ["m", "xs"]}, ["xs", "m"]),
+        ({"family": ["mine"], "dataset": ["file"]}, ["xs", "s", "m", "l"]),
+        ({"family": ["other"]}, []),
+        ({"dataset": ["other"]}, []),
+        ({"protocol": ["rolling"]}, []),
+        ({"revision": ["step1"]}, []),
         ({"cell_keys": []}, []),
     ],
     ids=str,

@@ -101,7 +101,7 @@ def import_as_far_as_the_store(path: Path) -> pa.Table:
     """The observations of a file with the run of each."""
     table = read_table(path)
     config = ImportConfig(source="them", ties=Ties.mid, family=None)
-    columns, problems = match_columns(list(table.columns), {}, str(path))
+    columns, problems = match_columns(list(table.columns), {}, str(path), "", {})
     refuse(problems, len(problems), path)
     reading = read_observations(table, columns, config)
     stored = reading.observations.slice(0, 0)

@@ -15,7 +15,7 @@ from rbpx.display.terminal import console, print_tables, print_under
 from rbpx.display.vocabulary import UNKNOWN, size_name, time, whole
 from rbpx.errors import number_of
 from rbpx.runs.run import MEASURED
-from rbpx.runs.select.stored import choices
+from rbpx.runs.select.stored import NARROWED_BY, choices
 from rbpx.spelling import typed
 from rbpx.store.cell_states import CellState, LastHeartbeat, State, read_heartbeats
 from rbpx.store.imports.storage import list_imports
@@ -28,14 +28,6 @@ if TYPE_CHECKING:
 _MOST_COLUMNS: Final = 10  # with more, the revisions of a text are counted as one
 _MOST_ROWS: Final = 60  # with more, models that are done everywhere are counted
 _USUAL: Final = {"dataset": "", "protocol": "paper", "dtype": "float32"}  # of a column; the usual value is not shown
-_NARROWED: Final = {
-    "sources": "source",
-    "families": "family",
-    "sizes": "size",
-    "datasets": "dataset",
-    "protocols": "protocol",
-    "revisions": "revision",
-}
 _TEXT: Final = ("family", "dataset", "protocol", "dtype")
 _DONE: Final = re.compile(rf"{UNKNOWN}|(\d+ )?done")
 _place: Final = itemgetter(*_TEXT)
@@ -121,7 +113,7 @@ def _meets(record: Record, narrowed: Sequence[Mapping[str, list[str] | None]]) -
     return any(
         all(
             wanted is None or set(wanted).intersection(value if isinstance(value, list) else [value])
-            for wanted, value in ((choice[key], named.get(name)) for key, name in _NARROWED.items())
+            for wanted, value in ((choice[name], named.get(name)) for name in ("source", *NARROWED_BY))
         )
         for choice in narrowed
     )

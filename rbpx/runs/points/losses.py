@@ -3,19 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from rbpx.config.keys.laws import USUAL_K, Laws
+from rbpx.config.keys.laws import USUAL, USUAL_K, Laws
 from rbpx.config.keys.tasks import chance_of
 from rbpx.display.vocabulary import law_title
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.losses.calibration import Calibration
 from rbpx.laws.losses.guessing import as_misses, backtest_of_misses, odds, scatter_of
-from rbpx.laws.names import IMPORTED
 from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.verdict import Backtest
 from rbpx.runs.documents import with_documents
@@ -24,8 +22,6 @@ from rbpx.runs.points.sizes import Points, size_points, weigh_group
 from rbpx.runs.run import Run
 from rbpx.runs.select.losses import family_of
 from rbpx.status import Status
-
-_DEFAULT_LAWS: Final = ("rbp", "cross_entropy", *IMPORTED)
 
 Which = npt.NDArray[np.bool_]
 
@@ -118,7 +114,7 @@ class Pairs:
 
 def loss_pairs(connection: duckdb.DuckDBPyConnection, group: Group, request: Laws) -> list[Pairs]:
     """Every requested quantity against that of the axis; by default RBP_k and the losses that are known."""
-    chosen = set(request.laws.names) if request.laws.by_name else set(_DEFAULT_LAWS)
+    chosen = set(request.laws.names) if request.laws.by_name else set(USUAL)
     beside = Group((*group.others, *group.alone), group.ties)
     beside = with_documents(connection, beside, tests_order=False)
     here = Group(group.runs, group.ties, documents=group.documents)

@@ -22,7 +22,7 @@ _AGREED = (
     *("active_params", "total_params", "cross_entropy_nats"),
 )
 _SIZES = ("non_embedding_params", "active_params")  # written as integers where they are whole
-_NARROWS = ("families", "sizes", "datasets", "protocols", "revisions")
+NARROWED_BY = ("family", "size", "dataset", "protocol", "revision")
 
 
 def select_runs(
@@ -50,16 +50,16 @@ def select_runs(
 
 def _selected(connection: duckdb.DuckDBPyConnection, request: Narrowing, cell_keys: Sequence[str] | None) -> list[Run]:
     if cell_keys is not None:
-        return _measured(connection, **dict.fromkeys(_NARROWS), cell_keys=list(cell_keys))
+        return _measured(connection, **dict.fromkeys(NARROWED_BY), cell_keys=list(cell_keys))
     runs = _narrowed(connection, request)
     if not runs and request.dataset is not None and request.dataset.has_file_name:
-        runs = _narrowed(connection, request, datasets=[UNNAMED])
+        runs = _narrowed(connection, request, dataset=[UNNAMED])
     return runs
 
 
 def select_runs_on(connection: duckdb.DuckDBPyConnection, request: Narrowing, dataset: str) -> list[Run]:
     """Select the runs of a request on another text."""
-    runs = _narrowed(connection, request, datasets=[dataset])
+    runs = _narrowed(connection, request, dataset=[dataset])
     return [run for run in runs if not run.is_plan]
 
 
@@ -75,14 +75,14 @@ def choices(request: Narrowing) -> dict[str, list[str] | None]:
     if adapters is not None:  # None for the plain model
         variants = [each for each in variants_of(adapters).values() if variants is None or each in variants]
     return {
-        "sources": None if request.source is None else [request.source],
-        "families": families,
-        "sizes": request.size,
-        "datasets": None if dataset is None else [dataset.name],
-        "protocols": None if protocol is None else [protocol.name],
-        "revisions": None if model is None else _revisions(model),
+        "source": None if request.source is None else [request.source],
+        "family": families,
+        "size": request.size,
+        "dataset": None if dataset is None else [dataset.name],
+        "protocol": None if protocol is None else [protocol.name],
+        "revision": None if model is None else _revisions(model),
         "quantise": None if model is None or model.quantise is None else [model.quantise],
-        "variants": variants,
+        "variant": variants,
     }
 
 
@@ -96,13 +96,13 @@ def _revisions(model: ModelConfig) -> list[str] | None:
 def _narrowed(connection: duckdb.DuckDBPyConnection, request: Narrowing, **others: list[str]) -> list[Run]:
     """The runs of a request, with `others` in place of its own choices."""
     names = choices(request) | others
-    sources, quantise, variants = (names.pop(name) for name in ("sources", "quantise", "variants"))
+    sources, quantise, variants = (names.pop(name) for name in ("source", "quantise", "variant"))
     runs = _measured(connection, **names, cell_keys=None) if sources is None or MEASURED in sources else []
     if quantise is not None:
         runs = _rounded(runs, quantise)
     else:
         ties = None if request.ties is None else request.ties.value
-        runs += _imported(connection, **names, sources=sources, ties=ties)
+        runs += _imported(connection, **names, source=sources, ties=ties)
     return runs if variants is None else [run for run in runs if run.variant in variants]
 
 

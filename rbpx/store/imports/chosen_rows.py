@@ -18,13 +18,12 @@ from rbpx.store.imports.faults import named_of
 from rbpx.store.imports.rules import plain
 from rbpx.store.sql import SqlLimits, meets
 
-_LIMITS: Final = SqlLimits()
 # States of runs in tables of Weights & Biases
 _STATES: Final = {"finished", "running", "crashed", "failed", "killed", "preempted", "preempting", "pending"}
 _KINDS: Final = (pa.int64(), pa.float64(), pa.bool_())  # types of a column of texts, the first that fits all
 
 
-def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows:
+def rows_where(table: Rows, condition: str) -> Rows:
     """The rows of a table for which a condition is true.
 
     A column whose cells are all numbers, or all true or false, has that type; any other is text. A cell that is empty
@@ -35,7 +34,7 @@ def rows_where(table: Rows, condition: str, limits: SqlLimits = _LIMITS) -> Rows
     """
     names = dict.fromkeys(chain(table.columns, *(row.values for row in table.rows)))  # nested names too
     rows = pa.table({name: _typed(table.cells(name)) for name in names})
-    truths = meets(rows, "where", condition, limits)
+    truths = meets(rows, "where", condition, SqlLimits())
     kept = list(compress(table.rows, pc.fill_null(truths, False).to_pylist()))
     if not kept:
         raise RbpxError(f"where={condition} is true of none of the {len(table.rows):,} rows of {table.path}; change it")

@@ -24,7 +24,6 @@ _OTHERWISE: Final = re.compile(r".*(per_?char|\bbpc\b|unigram).*")  # per charac
 _TEXTS: Final = {"c4": {"loss_nats": "COLUMN"}, "hellaswag": {"accuracy": "COLUMN"}}  # an example
 _NEEDS: Final = (*(("n_correct", name) for name in OF_ITEM), ("rbp", "k"))  # a field, and one that it needs beside it
 _OF_WINDOWS: Final = ("p_all_n_in_topk", "p_nk")  # headings of RBP that need n too
-_NONE: Final[dict[str, Any]] = {}
 _ONE_LOSS: Final = ("cross_entropy_nats", "loss_bits", "perplexity")  # say the same of a row
 
 
@@ -80,7 +79,7 @@ class Columns:
 
 
 def match_columns(
-    columns: Sequence[str], chosen: Mapping[str, Any], file: str, apart: str = "", told: Mapping[str, Any] = _NONE
+    columns: Sequence[str], chosen: Mapping[str, Any], file: str, apart: str, told: Mapping[str, Any]
 ) -> tuple[Columns, list[str]]:
     """Map the columns of a file of observations as the user chose, else by name; also returns what is wrong.
 
