@@ -63,7 +63,7 @@ def reason(problem: BaseException, most: int = 200) -> str:
 
 
 def first_line(problem: Exception) -> str:
-    """The type of an error and its first line, with the second if the first ends in a colon."""
+    """The type of an error and its first line, or two if it ends in a colon."""
     lines = [line.strip() for line in str(problem).split("\n") if line.strip()]
     n_lines = 2 if lines and lines[0].endswith(":") else 1
     return f"{type(problem).__name__}: {' '.join(lines[:n_lines])[:200] or reason(problem)}"

@@ -54,7 +54,7 @@ CELLS: Final = table_of(
 
 
 def show_cells(records: Sequence[Record]) -> None:
-    """Prints a row for each cell that a store now holds, and a line for each that failed."""
+    """Prints a row for each cell that a store holds, and a line for each that failed."""
     screen = console()
     print_tables(screen, [CELLS.of("cells", [row for row in records if row["state"] == "done"])])
     for row in records:

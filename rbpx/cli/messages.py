@@ -23,7 +23,7 @@ def _print(line: str) -> None:
 
 @contextmanager
 def messages_on_stderr() -> Iterator[None]:
-    """Shows messages on stderr during the block, and not on the root logger, where Hydra would print them again."""
+    """Shows messages on stderr, and not on the root logger, where Hydra would print them again."""
     logger = logging.getLogger(LOGGER)
     propagate, logger.propagate = logger.propagate, False
     try:

@@ -13,7 +13,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder(name: str) -> Path:
-    """The path of `conf` or `experiments`: in the installed package, else beside the package in a checkout."""
+    """The path of `conf` or `experiments`: in the installed package, else beside it in a checkout."""
     for place in (_PACKAGE / f"_{name}", _PACKAGE.parent / name):
         if place.is_dir():
             return place

@@ -37,7 +37,7 @@ class Keep(StrEnum):
 
 @dataclass
 class WideRun:
-    """A run whose values are columns of a table of steps: quantity -> column, and what all of its rows share."""
+    """A run whose values are columns of a table of steps: quantity -> column, and what its rows share."""
 
     columns: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)

@@ -108,7 +108,7 @@ class Joined(Enum):
 
 
 class FewshotDraw(Enum):
-    """Whether all items (of a category) share their examples, or each has its own, whatever the other items are."""
+    """Whether all items (of a category) share their examples, or each has its own."""
 
     fixed = "fixed"
     item = "item"

@@ -90,7 +90,7 @@ def read_pydoc() -> Sequence[Text]:
 
 @cache
 def read_items(kind: str) -> Sequence[tuple[str, dict[str, Any]]]:
-    """(module:line, row) of each item of a kind, made of modules of Python 3.11.7 that no bundled model has read."""
+    """(module:line, row) of each item of a kind, of modules of Python 3.11.7 that no bundled model has read."""
     rows = read_rows(Path(__file__).parent / "python_items" / f"{kind.removeprefix(_ITEMS)}.jsonl.gz").rows
     return [(f"{row.values['file']}:{row.values['line']}", row.values) for row in rows]
 

@@ -11,7 +11,7 @@ from rbpx.files.escapes import visible
 
 
 class Screen(Console):
-    """A console that shows control and invisible characters as escapes, so that no text controls the terminal."""
+    """A console on which no text controls the terminal."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Renders a text; rich would drop some control characters."""

@@ -21,7 +21,7 @@ _MARKS: Final = (("", ""), ("", ""), ("‹", "›"), ("«", "»"))
 
 
 class Piece(NamedTuple):
-    """A token as it is shown, the index of its colour (None if it was not scored), and its tooltip."""
+    """A token as shown, the index of its colour (None if it was not scored), and its tooltip."""
 
     text: str
     grade: int | None

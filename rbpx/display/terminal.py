@@ -93,7 +93,7 @@ def print_tables(screen: Console, tables: Iterable[Table], width: int | None = N
 
 
 def shown_columns(table: Table, width: int = WIDEST) -> list[int]:
-    """The columns of a table that a terminal of so many characters shows, as page and paper do."""
+    """The columns that a terminal of so many characters shows, as page and paper do."""
     return _layout([table], width)[0]
 
 

@@ -88,7 +88,7 @@ def widening_of(row: Mapping[str, Any]) -> str:
 
 
 def told_apart(*values: float | None, digits: int = 3) -> list[str]:
-    """Formats numbers with so many significant digits, or with as many more, up to six, as tell them apart."""
+    """Formats numbers with so many significant digits, or as many more, up to six, as tell them apart."""
     for n in range(digits, 7):
         told = [_rounded(value, n) if value and abs(value) >= 1e3 else significant(value, n) for value in values]
         if len(set(told)) == len(set(values)):

@@ -20,7 +20,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = _LONGEST
 
 
 def number(value: Any) -> Decimal | None:
-    """The finite number of a cell, exactly as written; None for any other, true and false included."""
+    """The finite number of a cell, exactly as written; None for any other, or a truth."""
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         return None
     text = str(value).strip()

@@ -63,7 +63,7 @@ def sha256_of(path: Path) -> str:
 
 
 def hash_files(paths: Iterable[Path], cache: Path | None = None) -> str:
-    """One hash for the bytes of several files in their order; names and folders do not matter."""
+    """One hash for the bytes of several files in their order, whatever their names."""
     return digest(file_hashes(paths, cache))
 
 

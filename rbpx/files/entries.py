@@ -123,7 +123,7 @@ def folder_at(path: Path, name: str) -> Path:
 
 
 def names_in(folder: Path, *, only_folders: bool = False) -> list[str]:
-    """The sorted names in a folder, in a tenth of the time of paths, without those that begin with a dot; or none."""
+    """The sorted names in a folder, without those that begin with a dot, in a tenth of the time of paths."""
     try:
         with os.scandir(folder) as entries:
             return sorted(e.name for e in entries if e.name[0] != "." and (not only_folders or e.is_dir()))

@@ -25,7 +25,7 @@ def say(line: str) -> None:
 
 
 def out() -> TextIO:
-    """Standard output; a terminal shows escape sequences of a text instead of obeying them, a file gets them."""
+    """Standard output; a terminal shows escape sequences instead of obeying them, a file gets them."""
     write_as_ascii_where_needed()
     return cast(TextIO, _Shown(sys.stdout)) if sys.stdout.isatty() else sys.stdout
 

@@ -39,7 +39,7 @@ def fixed(given: Mapping[str, float | tuple[float, float]], names: Collection[st
 
 
 def column(name: str, values: ArrayLike, data: Any) -> NDArray[Any]:
-    """The values of an argument that may be the name of a column of `data`, or ValueError; a mask stays."""
+    """The values of an argument, perhaps the name of a column of `data`, or ValueError; a mask stays."""
     if not isinstance(values, str):
         return np.asanyarray(values)
     columns = [] if data is None else list(getattr(data, "columns", data))

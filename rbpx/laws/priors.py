@@ -54,7 +54,7 @@ NO_PRIORS: Final[Priors] = {}
 
 @dataclass(frozen=True)
 class FixedValues:
-    """One value, by name, for each parameter that is fixed or has a prior, and their joint prior density."""
+    """A value for each parameter that is fixed or has a prior, and their joint prior density."""
 
     values: Mapping[str, float]
     prior: float = 1.0

@@ -176,7 +176,7 @@ def write_cell(
     new: New | None,
     best: pa.Table | None = None,
 ) -> Record:
-    """Write the run of a cell if it is new, and the record, returned, that links them; remove an earlier failure."""
+    """Write the run of a cell if it is new, and the record that links them, returned; remove a failure."""
     tokenizer, tokenizer_hash, documents = protocol.loaded.tokenizer, protocol.loaded.tokenizer_hash, sample.documents
     if not store.has_vocab(tokenizer_hash):
         store.write_file("vocab", tokenizer_hash, vocab_table(tokenizer, tokenizer_hash))

@@ -120,7 +120,7 @@ class Download:
             grid.problem = grid.problem or problem
 
     def fetch(self) -> None:
-        """Fetch what is missing; a failure does not stop the rest. Fetches nothing where a disk is too small."""
+        """Fetch what is missing, or nothing where a disk is too small; a failure does not stop the rest."""
         n_bytes, folder = sum(_missing(self._needed).values()), cache_folder()
         free = shutil.disk_usage(next(place for place in (folder, *folder.absolute().parents) if place.exists())).free
         if n_bytes > free:

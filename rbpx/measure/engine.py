@@ -163,7 +163,7 @@ def _line(said: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ServedCell:
-    """A server with the model of a cell, and the protocol by which files on this machine cut its text."""
+    """A server with the model of a cell, and the protocol by which its text is cut here."""
 
     server: Server
     version: str

@@ -33,7 +33,7 @@ class Grid:
     sample: Sample | None
 
     def holds(self, run_id: str) -> bool:
-        """Whether a run in the store has its best tokens too where the request asks for them."""
+        """Whether a run in the store has its best tokens where the request asks for them."""
         return not self.request.best or self.store.file("best", run_id).is_file()
 
 

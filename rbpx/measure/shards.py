@@ -25,7 +25,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Load:
-    """The places of the cells that one machine measures, and an upper bound on their FLOPs, from the request alone."""
+    """The places of the cells that one machine measures, and an upper bound on their FLOPs."""
 
     places: frozenset[Place]
     cost: float

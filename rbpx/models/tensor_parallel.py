@@ -51,7 +51,7 @@ class TensorGroup:
         return parts
 
     def together(self, work: Callable[[], T]) -> T:
-        """What `work`, which waits for no other process, returns here; an error in one process is raised in all."""
+        """What `work`, which waits for no other, returns here; an error in one process is raised in all."""
         problem: Exception | None = None
         try:
             result = work()

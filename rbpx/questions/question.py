@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredRuns:
-    """The runs that a question may use after measuring again, and those that could not be measured."""
+    """The runs that were measured again, and those that could not be."""
 
     run_ids: tuple[str, ...]
     failures: tuple[Failure, ...]

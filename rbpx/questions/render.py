@@ -40,7 +40,7 @@ def sentences(name: str, results: Sequence[Result]) -> list[list[str]]:
 
 
 def show(name: str, results: Sequence[Result], details: bool = False) -> None:
-    """Prints the answer, the main table, warnings and notes of each result, with `details` all sentences and tables."""
+    """Prints the answer, the main table, warnings and notes of each result, or with `details` all."""
     results, lone = _with_laws(results) if not details else (results, "")
     screen, every, told = console(), tables(results), sentences(name, results)
     found = every if details else [table.briefly() for table in every]

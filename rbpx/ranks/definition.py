@@ -57,7 +57,7 @@ class TokenRanks:
 
 
 class NonFiniteLogits(ValueError):
-    """Logits with NaN or an infinity at position `row`. Comparisons with NaN are false, so it would count as rank 1."""
+    """Logits with NaN, which would count as rank 1, or an infinity at position `row`."""
 
     def __init__(self, row: int) -> None:
         super().__init__(f"The logits of position {row} contain NaN or an infinity, so they have no rank")

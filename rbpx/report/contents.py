@@ -35,7 +35,7 @@ MOST_OPEN: Final = 3  # maximum number of groups with open sections
 
 @dataclass(frozen=True, eq=False)
 class PageGroup:
-    """One group of runs, a family on a text: its numbers, and a section for each question that is answered."""
+    """One group of runs: its numbers, and a section for each question that is answered."""
 
     name: str
     title: str

@@ -25,7 +25,7 @@ _DERIVED: Final = ("neg_ln_rbp_1", "cross_entropy_nats")  # from the published f
 
 @dataclass(frozen=True, eq=False)
 class GroupLaws:
-    """The laws of one group, method by method, their points, and the evidence of each run; runs in order of S."""
+    """The laws of one group, method by method, their points, and the evidence of each run."""
 
     group: Group
     evidence: tuple[Evidence, ...]
@@ -62,7 +62,7 @@ def fit_rows(laws: GroupLaws) -> list[Record]:
 
 
 def rank_fit_rows(laws: GroupLaws) -> list[Record]:
-    """The published lognormal fit to the ranks of each run, with the curves derived from it."""
+    """The published lognormal fit to each run, with the curves derived from it."""
     rows = []
     for run, of in zip(laws.group.runs, laws.evidence, strict=False):
         if of.paper is not None:

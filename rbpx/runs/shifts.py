@@ -22,7 +22,7 @@ LawAtK = tuple[str, int | None]
 
 @dataclass(frozen=True)
 class BeforeAfter:
-    """A quantity before and after a change of measurement or choice; the difference is after minus before."""
+    """A quantity before and after a change; the difference is after minus before."""
 
     before: float
     after: float
@@ -45,7 +45,7 @@ class LawShift:
 
 
 def shift_law(group: Group, before: Points, after: Points) -> LawShift:
-    """The change of one law at the same sizes and documents; `group` gives the number of documents."""
+    """The change of one law at the same sizes and documents."""
     fits = [fit_points(points, Method.ols).fit for points in (before, after)]
     return LawShift(before.law, before.k, fits[0], fits[1], power_law_of(group, after.over(before)))
 

@@ -24,7 +24,7 @@ def numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def rank_counts(tokens: pa.Table) -> pa.Table:
-    """How often each rank occurs among tokens, with the sum of its log-probabilities: the relation `rank_counts`."""
+    """The relation `rank_counts` of tokens."""
     place = tokens.column_names.index("logprob")
     in_float64 = tokens.set_column(place, "logprob", tokens["logprob"].cast(pa.float64()))
     counts = in_float64.group_by(["run_id", "greater", "ties"]).aggregate([("logprob", "count"), ("logprob", "sum")])

@@ -74,7 +74,7 @@ class Folder:
 
 @dataclass
 class Merged:
-    """How many of each kind were copied and were here already, and a line for each thing skipped."""
+    """How many of each kind were copied or here already, and a line for each thing skipped."""
 
     copied: Counter[str] = field(default_factory=Counter)
     already_here: Counter[str] = field(default_factory=Counter)

@@ -18,12 +18,12 @@ _STORE: Final = "damaged_store"  # attribute of a log record
 
 
 def warn_damage(logger: logging.Logger, store: Path, line: str) -> None:
-    """Log that something in a store is left out; half a surrogate pair, which no stream accepts, is escaped."""
+    """Log that something in a store is left out, with halves of surrogate pairs escaped for the stream."""
     logger.warning(line.encode("utf-8", "backslashreplace").decode(), extra={_STORE: store})
 
 
 class MessageHandler(logging.Handler):
-    """Shows each message once; for each store, five lines about damage and then one that says how to see the rest."""
+    """Shows each message once; of a store five lines about damage, then one on how to see the rest."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)

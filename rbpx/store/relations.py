@@ -70,7 +70,7 @@ OWN_STEM: Final = (
 
 @cache
 def read_sql(name: str) -> str:
-    """The text of one query; each .sql file has a name of its own and lies next to its caller."""
+    """The text of one query; each .sql file has a name of its own."""
     (path,) = (path for path in _sql_files() if path.stem == name)
     return path.read_text(encoding="utf-8")
 

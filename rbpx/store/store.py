@@ -75,7 +75,7 @@ def is_remote(name: str) -> bool:
 
 
 class Store:
-    """A folder of runs and of what was computed from them. Any number of processes may write different runs at once."""
+    """A folder of runs and of what was computed from them, into which many processes may write at once."""
 
     def __init__(self, root: Path | str) -> None:
         """Open a store, whose folder is made by the first write; raises RbpxError for a URL or a file."""

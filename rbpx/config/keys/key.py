@@ -93,7 +93,7 @@ def _keys_of(schema: type) -> Mapping[str, Key]:
 
 
 def text_or_list(help: str = "", shown: str = "") -> Any:
-    """Declares a field of a group that holds one text, several, or None; its type for Hydra is Any."""
+    """Declares a field of a group that holds one text, several, or None."""
     return key(None, help, None, shown, text=True)
 
 
@@ -178,12 +178,12 @@ def whole(least: int, most: int = LARGEST_COUNT) -> Reader:
 
 
 def positive(what: str) -> Reader:
-    """A reader of one positive number, such as 2e10 or 20B; `what` completes the error's advice."""
+    """A reader of one positive number, as 20B; `what` completes the error's advice."""
     return lambda key, value: None if value is None else positive_numbers(key, [value], what)[0]
 
 
 def positive_numbers(key: str, value: Any, what: str, most: float = LARGEST_NUMBER) -> list[float]:
-    """The numbers of a key that takes one or several, such as 2e10 or 20B; none for None; `what` as above."""
+    """The numbers of a key that takes one or several; none for None; `what` as above."""
     numbers = []
     for each in [] if value is None else as_list(value):
         exact = large_number(each)

@@ -57,7 +57,7 @@ class Points(Keys):
         self.points_to_predict()
 
     def points_to_predict(self) -> list[tuple[float, float]]:
-        """The points (S, D) to predict, lists pairwise, a single value with each of the other; empty without D."""
+        """The points (S, D) to predict; empty without D."""
         S, D = self.S, self.D
         if D and not S:
             raise RbpxError("D= needs S= beside it: a point has a size and tokens, as in S=1e9 D=2e10")

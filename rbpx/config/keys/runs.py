@@ -80,7 +80,7 @@ class Chosen(Stored):
     )
 
     def check(self) -> None:
-        """Checks names and what protocol=official fixes, and takes the protocol of items for a dataset of items."""
+        """Checks names and what protocol=official fixes; a dataset of items has their protocol."""
         super().check()
         if self.model is not None:
             self.model.revisions()
@@ -222,7 +222,7 @@ class GridKeys(Seeded, Chosen):
                 raise RbpxError(f"{name}={value} is of rbpx's own measuring, not of engine={self.engine.name}; drop it")
 
     def tokens_in_batch(self, device: str) -> int:
-        """Returns padded tokens of a batch on cpu or cuda; 1 makes each window a batch, independent of the others."""
+        """Padded tokens of a batch; 1 makes each window a batch, independent of the others."""
         return 1 if self.deterministic else self.tokens_per_batch or (4096 if device == "cpu" else 32_768)
 
 

@@ -58,7 +58,7 @@ Template = tuple[str | Place, ...]
 
 
 def parse(key: str, template: str) -> Template:
-    """Splits a template into text and columns, a backslash and n being a line end; raises RbpxError for no template."""
+    """Splits a template into text and columns; raises RbpxError for no template."""
     parts: list[str | Place] = []
     try:
         fields = list(Formatter().parse(template.replace("\\n", "\n")))

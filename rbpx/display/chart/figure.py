@@ -298,7 +298,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Origin:
-    """A query of the store that gives the numbers of a figure, and the runs that they come from."""
+    """A query that gives the numbers of a figure, and the runs that they come from."""
 
     sql: str
     run_ids: tuple[str, ...]

@@ -97,7 +97,7 @@ class Tails(NamedTuple):
     ln_likelihood_B: Floats
 
     def left(self, x_X: Floats) -> Floats:
-        """The share of those left at the first point that is still left at a distance x from it, [B, X]."""
+        """The share of those left at the first point that is still left x further, [B, X]."""
         return self.never_B[:, None] + (1 - self.never_B[:, None]) * np.exp(-self.c_B[:, None] * x_X)
 
 

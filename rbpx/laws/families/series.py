@@ -41,7 +41,7 @@ def stack(
     y_replicates_F: Sequence[ArrayLike | None] = (),
     n_effective: float | None = None,
 ) -> SeriesPoints:
-    """Concatenates series; replicates, [B, N_f] each of the same documents, are used where all have them."""
+    """Concatenates series; replicates, [B, N_f], are used where all have them."""
     ln_S_M, ln_y_M = (np.log(np.concatenate([np.asarray(each, np.float64) for each in of])) for of in (S_F, y_F))
     family_M, ln_S_ref, change_BM = np.repeat(np.arange(len(S_F)), list(map(np.size, S_F))), float(ln_S_M.mean()), None
     known = [np.asarray(y, np.float64) for y in y_replicates_F if y is not None]

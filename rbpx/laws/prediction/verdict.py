@@ -195,7 +195,7 @@ def judge_alone(reasons: Iterable[Status], held: Iterable[bool | None]) -> tuple
 
 
 def too_few_hold(held: Iterable[bool | None]) -> bool:
-    """Whether fewer than four fifths of the intervals of backtests hold, of those that there are."""
+    """Whether fewer than four fifths of the intervals of backtests hold."""
     told = [each for each in held if each is not None]
     return sum(told) < _HELD * len(told)
 

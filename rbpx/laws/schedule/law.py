@@ -35,7 +35,7 @@ _UNSURE = np.array([10.0, 0.7, 0.15, 0.7])  # standard deviations of what is kno
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """A run: its learning rates to the end of its plan, of steps 1 to T, and the losses of its states, in nats."""
+    """A run: its learning rates of steps 1 to T, the end of its plan, and the losses of its states, nats."""
 
     rate_T: Floats
     step_N: Floats
@@ -159,7 +159,7 @@ class ScheduleLaw(Doubted):
 def fit_trainings(
     runs: Sequence[Training], prior: ConstantsPrior | None = None, peak: float | None = None
 ) -> ScheduleLaw:
-    """Fits one law to the states of runs of one size and recipe, with a prior of the constants, wide where None."""
+    """Fits one law to the states of runs of one size and recipe, with a prior, wide where None."""
     peak = peak or max(run.peak for run in runs)
     if any(run.rises for run in runs):
         return ScheduleLaw(None, peak, (Status.rate_rises,))

@@ -139,7 +139,7 @@ _LARGEST_LN: Final = 700.0
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """The predicted feature of a new model with its 95 % interval, and draws of it; None without an interval."""
+    """The predicted feature of a new model, and draws of it; None without an interval."""
 
     y: Estimate
     draws_J: Floats | None

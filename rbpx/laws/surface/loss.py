@@ -68,7 +68,7 @@ class Loss:
         return replace(found, converged_B=found.converged_B | exact_B)
 
     def at(self, theta_BP: Floats) -> LocalQuadratic:
-        """The sum of each search, with the scale of the parabola that touches it and lies above it."""
+        """The sum of each search, with the scale of the parabola that touches it from above."""
         ln_fit_BN, J_BPN = self.form.evaluate(self.x, theta_BP)
         value_BN, first_BN, second_BN, above_BN = loss(self.objective, self.delta, ln_fit_BN, self.ln_y_BN)
         pull_BN = self.weight_BN * first_BN

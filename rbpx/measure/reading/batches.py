@@ -65,7 +65,7 @@ def read_of(window: Window) -> bytes | None:
 
 
 def distinct_reads(batch: Sequence[Window]) -> tuple[list[int], npt.NDArray[np.int64]]:
-    """The first window of each distinct token sequence that is read, and the index of that of each window."""
+    """The first window of each distinct sequence that is read, and the index of that of each window."""
     if not any(window.ends_in_label for window in batch):
         return list(range(len(batch))), np.arange(len(batch))
     return distinct(window.ids[: window.n_read].tobytes() for window in batch)

@@ -58,7 +58,7 @@ class Gap:
 
 
 def settle(gap: Gap, p_adjusted: float | None, doubts: Collection[Status] = ()) -> Gap:
-    """Sets the p of a gap adjusted over all of a request, which decides its verdict and status, with more doubts."""
+    """Sets the p of a gap adjusted over all of a request, which decides its verdict and status."""
     gap = replace(gap, p_adjusted=p_adjusted)
     if gap.delta.value is None:
         return gap

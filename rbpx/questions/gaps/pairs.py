@@ -26,7 +26,7 @@ _KNOWN: Final = (None, Status.one_document, Status.mixed)  # warnings about poin
 
 @dataclass(frozen=True, eq=False)
 class LossGap:
-    """The gap of one loss (at k) between two texts or slices, `a` the harder, at the sizes that both have."""
+    """The gap of one loss (at k) between two texts or slices, `a` the harder, at their common sizes."""
 
     a: TextLosses
     b: TextLosses

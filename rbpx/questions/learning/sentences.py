@@ -12,7 +12,7 @@ _MOST: Final = 3  # texts in the answer
 
 
 def sentence(of_family: Sequence[LearningRows], least: int) -> str:
-    """Says how many ids of each text improve, and what share of the fall the first have."""
+    """How many ids of each text improve, and what share of the fall the first have."""
     parts = [_improvements(found) for found in of_family]
     left = [f"and {len(parts) - _MOST} more"] if len(parts) > _MOST else []
     said = "; ".join([*parts[:_MOST], *left])

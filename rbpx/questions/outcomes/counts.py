@@ -35,7 +35,7 @@ Sizes = Mapping[float, str]
 
 @dataclass(frozen=True, eq=False)
 class TrueValues:
-    """Counted from the tokens: the share of hits by S, its law by least squares, and alpha in each replicate."""
+    """Counted from the tokens: the share of hits by S, its law, and alpha in each replicate."""
 
     rbp: Mapping[float, float]
     law: PowerLaw

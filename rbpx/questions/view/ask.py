@@ -31,7 +31,7 @@ _GAP: Final = Piece("…", None, "not scored")
 
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: ViewKeys) -> list[Result]:
-    """Reads one document of each selected text under its models; raises RbpxError where a= or b= names no run."""
+    """Reads one document of each text under its models; raises RbpxError where a= or b= names no run."""
     sides = [Side.read(key, name) for key, name in (("a", request.a), ("b", request.b)) if name is not None]
     views = list[DocumentView]()
     for members in runs_by_text(groups):

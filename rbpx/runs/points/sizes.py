@@ -315,7 +315,7 @@ def known_points(
 def law_points(
     connection: duckdb.DuckDBPyConnection, group: Group, request: Laws
 ) -> tuple[list[int], list[Evidence], list[Points]]:
-    """The k of RBP_k, the evidence of each run (none if imported), and the points of the requested laws in size."""
+    """The k of RBP_k, the evidence of each run (none if imported), and the points of the laws asked for."""
     laws = set(request.laws.names)
     if group.is_measured:
         k_grid = request.k.grid(group.vocab_size, USUAL_K if request.is_usual else DEFAULT_K)

@@ -257,7 +257,7 @@ def asked_forms(group: Group, forms: Sequence[str], request: Forms, unique_token
 
 
 def judged_alone(group: Group, trained: Trained, fit: Surface, tests: Sequence[HeldOut]) -> tuple[Status, ...]:
-    """Every status of one form: of its fit, and where size and tokens can be told apart of its bends and own tests."""
+    """Every status of one form: of its fit and, where size and tokens can be told apart, of bends and tests."""
     return judge_surface(fit, tests, doubts_of_points(group, trained, fit))
 
 

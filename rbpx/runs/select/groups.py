@@ -209,7 +209,7 @@ def _on_axis(runs: Sequence[Run], request: Narrowing) -> Group | None:
 def select_trainings(
     connection: duckdb.DuckDBPyConnection, request: Narrowing, cells: Cells = None, needs_tokens: bool = True
 ) -> list[Group]:
-    """Select all trainings of each family, at every size and number of tokens, whatever the axis of the request."""
+    """Select all trainings of each family, whatever the axis of the request."""
 
     def place(run: Run) -> tuple[Any, ...]:
         return run.non_embedding_params, tokens_of(run) or 0.0, run.training_seed or 0, run.size, str(run.revision)

@@ -109,7 +109,7 @@ def remove_source(store: Store, source: str) -> int:
 
 
 def list_imports(store: Store) -> list[Record]:
-    """Each import with its provenance, the number of its observations, and their families, datasets, sizes, k and n."""
+    """Each import with its provenance, its number of observations, and their names, sizes, k and n."""
     rows = []
     for _, origin, table in _each(store):
         contents = {name: table[name].unique().to_pylist() for name in ("family", "dataset", "size", "k", "n")}

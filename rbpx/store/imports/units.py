@@ -24,7 +24,7 @@ _HEADINGS: Final = (  # outside of brackets a letter is a unit only behind what 
 
 @cache
 def read_heading(heading: str) -> tuple[str, Decimal | None]:
-    """A heading in lower case with spaces, without its unit, and the factor of its numbers; None without a unit."""
+    """A heading in lower case with spaces, without its unit, and the factor of its numbers, if any."""
     plain = re.sub(r"[\s_-]+", " ", heading).strip().lower()
     found = next((match for each in _HEADINGS if (match := each.fullmatch(plain))), None)
     if found is None:
