@@ -143,6 +143,13 @@ def test_what_cannot_be_predicted_is_said_beside_what_can(tmp_path: Path) -> Non
         "early": None,
         "left": 10000,
     }
+    endings, laws = answer.results[0].tables
+    assert [row["rests_on"] for row in endings.records() if row["y"] is None] == [None, None]
+    shown = ("alpha", "progress_to_come", "annealing_to_come", "widened", "spikes")
+    (of,) = [row["params"] for row in answer.rows if row["model"] == "left"]
+    assert [{name: row[name] for name in shown} for row in laws.records()] == [{name: of[name] for name in shown}]
+    assert "The law of each run" not in answer.table(100, details=False)
+    assert f"{of['progress_to_come']:.3g}" in answer.words.split("The law of each run")[1]
     assert "From step 10,000 on its losses have risen off their law." in answer.words
     assert "early is at step 1,000 of 24,000. Too few states follow" in answer.words
 

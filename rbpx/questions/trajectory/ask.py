@@ -11,8 +11,8 @@ import numpy as np
 from rbpx.display.chart.colours import MOST_SERIES
 from rbpx.display.chart.figure import Chart, Figure, Origin, Scale, bars, drawn, line, points, spread
 from rbpx.display.section import interval_of
-from rbpx.display.table import STATUS, table_of
-from rbpx.display.vocabulary import amount, in_digits, number, significant, spoken, whole
+from rbpx.display.table import STATUS, interval, table_of
+from rbpx.display.vocabulary import amount, in_digits, listed, number, rough, significant, spoken, whole
 from rbpx.errors import RbpxError, number_of
 from rbpx.laws.intervals.estimate import flat
 from rbpx.laws.schedule.ending import NEEDED, Ending, backtest, predict_ending
@@ -40,12 +40,27 @@ _RESTS: Final = {
     "other_size": "{n} of {size} parameters",
     "itself": "its own losses alone",
 }
+
+
+def _steps(at: Sequence[int]) -> str:
+    return listed([f"{step:,}" for step in at], 3)
+
+
 ENDINGS: Final = table_of(
     "endings", ("run", "model"), ("S", "S", amount), ("step", "step", whole), ("of", "of", whole),
     ("loss now", "loss", in_digits(4)),
     ("ends at", "y", in_digits(4), "cross-entropy (nats) at the end of the plan, if it is kept"),
     ("95 %", "lo hi", in_digits(4)), ("rests on", "rests_on"), STATUS,
     first="model step of y lo status, loss, rests_on",
+)  # fmt: skip
+
+LAWS: Final = table_of(
+    "laws", ("run", "model"), *interval("E", "E"), *interval("A", "A"), *interval("α", "alpha"), *interval("C", "C"),
+    ("by steps", "progress_to_come", in_digits(3), "nats that the steps to come take off the loss"),
+    ("by rate", "annealing_to_come", in_digits(3), "nats that the fall of the rate takes off the loss"),
+    ("by drop", "by_drop", in_digits(4), "the end by the drop of the finished run of its size with the nearest plan"),
+    ("widened", "widened", rough, "times, as backtests missed the intervals without"),
+    ("spikes", "spikes", _steps, "steps of states far above the law"),
 )  # fmt: skip
 
 DRAWN: Final = table_of(
@@ -130,8 +145,10 @@ def _result(group: Group, known: GroupTrainings, n_finished: int) -> Result:
             ending = replace(ending, reasons=in_order([*ending.reasons, Status.other_recipe]))
         found.append(Underway(name, run, ending))
     rows = [_row(group, each) for each in found]
-    shown = [row | {"rests_on": row["rests_on"].replace("_", " ")} for row in rows]
+    shown = [row | {"rests_on": row["rests_on"].replace("_", " ") if row["y"] else None} for row in rows]
+    laws = [{"model": row["model"], **row["params"]} for row in rows if row["y"] is not None]
     tables = [ENDINGS.of("Where runs that are underway end", shown, group.title)] if rows else []
+    tables += [LAWS.of("The law of each run", laws, group.title, brief=False)] if laws else []
     said = [" ".join(map(_said, found))] if found else []
     return Result([group], rows, tables, said, partial(figures, group, found), notes=known.lacking)
 
