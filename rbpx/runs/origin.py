@@ -8,15 +8,13 @@ from rbpx.display.vocabulary import AXES
 from rbpx.errors import number_of
 from rbpx.laws.names import Axis
 from rbpx.runs.group import Group
-from rbpx.store.relations import read_sql
-
-_Literal = str | float | Sequence[str] | Sequence[int]
+from rbpx.store.relations import literal, read_sql
 
 
-def spelled(name: str, **parameters: _Literal) -> str:
+def spelled(name: str, **parameters: str | Sequence[str] | Sequence[int]) -> str:
     """The text of a query without its header, each `$parameter` replaced by an SQL literal."""
     body = "\n".join(line for line in read_sql(name).splitlines() if not line.startswith("--"))
-    return re.sub(r"\$(\w+)", lambda match: _literal(parameters[match[1]]), body).strip()
+    return re.sub(r"\$(\w+)", lambda match: literal(parameters[match[1]]), body).strip()
 
 
 def from_shares(group: Group, ks: Sequence[int]) -> Origin:
@@ -49,11 +47,3 @@ def describe_runs(group: Group) -> str:
         f"{number_of(first.n_documents or 0, 'document')}{skipped}; {first.protocol} protocol, {first.dtype}, "
         f"ties {group.ties.value}, text {str(first.text_hash)[:8]}"
     )
-
-
-def _literal(value: _Literal) -> str:
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, int | float):
-        return repr(value)
-    return f"[{', '.join(_literal(each) for each in value)}]"

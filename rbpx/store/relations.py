@@ -212,7 +212,9 @@ def scan(columns: pa.Schema, places: str) -> str:
     if places == "[]":
         nothing = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in {**types, "filename": "VARCHAR"}.items())
         return f"(SELECT {nothing} WHERE false)"
-    of_file = (f"{_text(n)}: {{name: {_text(n)}, type: '{kind}', default_value: NULL}}" for n, kind in types.items())
+    of_file = (
+        f"{literal(n)}: {{name: {literal(n)}, type: '{kind}', default_value: NULL}}" for n, kind in types.items()
+    )
     options = f"schema = MAP {{{', '.join(of_file)}}}, filename = true, hive_partitioning = false"
     return f"read_parquet({places}, {options})"
 
@@ -229,9 +231,9 @@ def _rows(name: str, columns: pa.Schema, places: str) -> str:
 
 def _of_files(store: "Store", columns: Mapping[str, pa.Schema], places: Mapping[str, str]) -> list[str]:
     views = [f"CREATE VIEW {name} AS {_rows(name, of, places[name])}" for name, of in columns.items()]
-    runs = f"{_text(pattern(f'{store.root}/runs/'))} || regexp_replace(run, '{_SPECIAL}', '[\\0]', 'g')"
+    runs = f"{literal(pattern(f'{store.root}/runs/'))} || regexp_replace(run, '{_SPECIAL}', '[\\0]', 'g')"
     macros = [
-        f"CREATE MACRO {name}_of(run_ids) AS TABLE {_rows(name, of, f'[{runs} || {_text(file)} FOR run IN run_ids]')}"
+        f"CREATE MACRO {name}_of(run_ids) AS TABLE {_rows(name, of, f'[{runs} || {literal(file)} FOR run IN run_ids]')}"
         for name, of, file in ((name, of, f"/{name}.parquet") for name, of in BY_FILE.items())
     ]
     return [*views, *macros, read_sql("relations")]
@@ -291,13 +293,14 @@ def pattern(path: str) -> str:
     return re.sub(_SPECIAL, r"[\g<0>]", path)
 
 
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def literal(value: str | Sequence[str] | Sequence[int]) -> str:
+    """SQL of a text, or of a list."""
+    return str(duckdb.ConstantExpression(value))
 
 
 def list_of(paths: Iterable[str]) -> str:
     """SQL for these paths, each of one file."""
-    return f"[{', '.join(_text(pattern(path)) for path in paths)}]"
+    return literal([pattern(path) for path in paths])
 
 
 # ---------------------------------------------------------------------------------------------------- for other clients
@@ -323,7 +326,7 @@ def write_views(store: "Store") -> None:
             with atomic_write(store.root / _place(name, NO_ROWS), durable=False) as empty:
                 pq.write_table(of.empty_table(), empty)
         with atomic_write(path, durable=False) as temporary, duckdb.connect(":memory:") as connection:
-            connection.execute(f"ATTACH {_text(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
+            connection.execute(f"ATTACH {literal(str(temporary))} AS built (STORAGE_VERSION '{_STORAGE}'); USE built")
             for statement in [*statements, "USE memory; DETACH built"]:
                 connection.execute(statement)
 
@@ -338,13 +341,13 @@ def _state(path: Path) -> str | None:
 
 def _views(store: "Store", columns: Mapping[str, pa.Schema]) -> list[str]:
     root = pattern(str(store.root))
-    globs = {kind: _text(f"{root}/{place_of(kind, '[!.]*')}") for kind in (*RECORDS, MANIFESTS)}
+    globs = {kind: literal(f"{root}/{place_of(kind, '[!.]*')}") for kind in (*RECORDS, MANIFESTS)}
     statements = [
         f"CREATE VIEW parsed_{kind} AS FROM ({_parse(f'read_blob({glob})', kind)}) WHERE record IS NOT NULL"
         for kind, glob in globs.items()
     ]
     statements += [f"CREATE VIEW {name} AS {_rows_of(name)}" for name in BY_RECORD]
-    places = {name: _text(f"{root}/{_place(name, '[!.]*')}") for name in columns}
+    places = {name: literal(f"{root}/{_place(name, '[!.]*')}") for name in columns}
     return [*statements, *_of_files(store, columns, places)]
 
 
