@@ -60,7 +60,7 @@ def _first_numbers(group: Path, together: str, *apart: str) -> tuple[int, int]:
 
 
 def control_groups(controller: str) -> Iterator[Path]:
-    """Yields the folders of this process's control groups and their parents, of versions 2 and 1.
+    """The folders of this process's control groups and their parents, of versions 2 and 1.
 
     In a container the paths may be those of its host; folders that do not exist are skipped.
     """

@@ -108,5 +108,5 @@ def takes_words(name: str) -> bool:
 
 @cache
 def _files() -> dict[str, str]:
-    """Returns verb -> its file; `import` is a keyword of Python, so its file is import_.py."""
+    """Verb -> its file; `import` is a keyword of Python, so its file is import_.py."""
     return {path.stem.rstrip("_"): path.stem for path in sorted(_VERBS.glob("[!_]*.py"))}

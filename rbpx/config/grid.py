@@ -86,7 +86,7 @@ class Cell:
         return self._digest_without(*(name for name, known in hashes.items() if known is not None))
 
     def cut_for(self, context: int | None) -> tuple[int, int | None]:
-        """Returns window and stride in tokens for a model's context; no stride if there is one window."""
+        """Window and stride in tokens for a model's context; no stride if there is one window."""
         window = min(filter(None, (self.window, context)), default=_UNLIMITED)
         return window, (self.stride or window // 2) if self.whole else None
 

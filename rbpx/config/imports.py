@@ -71,7 +71,7 @@ def _how() -> str:
 
 
 def _told_runs(runs: Any) -> dict[str, Any]:
-    """Returns `runs=` with paths replaced by the facts in the tables of runs that they name."""
+    """`runs=` with paths replaced by the facts in the tables of runs that they name."""
     from rbpx.files.rows import format_of
 
     told = {

@@ -72,7 +72,7 @@ def _of_any(key: str) -> str:
 
 
 def said_in(path: Path, place: str) -> Iterator[tuple[tuple[Any, ...], str, str]]:
-    """Yields the relative paths in a file: the keys that lead to each, its value, and the absolute path.
+    """The relative paths in a file: the keys that lead to each, its value, and the absolute path.
 
     `place` is the group under which Hydra puts the values, empty for a study.
 

@@ -36,7 +36,7 @@ def _knob(value: float) -> str:
 
 
 def said_of_frontier(cells: Sequence[SweepCell]) -> Iterator[str]:
-    """Returns sentences on how its points were found."""
+    """Sentences on how its points were found."""
     first = [cell for cell in cells if (cell.law, cell.k) == (cells[0].law, cells[0].k)]
     n_runs = sum(cell.best.n_runs for cell in first)
     hows = Counter(cell.best.how.value for cell in cells)

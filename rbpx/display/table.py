@@ -153,7 +153,7 @@ class Table:
         return replace(self, rows=rows, brief=None, n_left_out=len(self.rows) - len(rows))
 
     def ranks(self) -> list[int]:
-        """Returns for each column 0 if it is always shown; larger ones are left out first."""
+        """For each column 0 if it is always shown; larger ones are left out first."""
         of = {key: rank for rank, keys in enumerate(self.first) for key in keys.split()}
         keys = [column.key.split()[0] for column in self.columns]
         return [of.get(key, of.get(key.removesuffix("_lo"), len(self.first))) for key in keys]

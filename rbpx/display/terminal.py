@@ -109,7 +109,7 @@ def _layout(tables: Sequence[Table], width: int) -> tuple[list[int], list[list[s
 
 
 def _folded(widths: Sequence[int], right: Sequence[bool], width: int) -> list[int]:
-    """Returns narrower widths of columns of texts, the widest first, if all fit then."""
+    """Narrower widths of columns of texts, the widest first, if all fit then."""
     folded = [wide if at_right else min(wide, _FOLDED[1]) for wide, at_right in zip(widths, right, strict=True)]
     while total(folded) >= width:
         widest = max((at for at, at_right in enumerate(right) if not at_right), key=folded.__getitem__, default=None)

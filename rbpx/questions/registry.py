@@ -94,7 +94,7 @@ def names() -> tuple[str, ...]:
 
 @cache
 def analyses() -> Mapping[str, Analysis]:
-    """Returns all questions by verb, in their order."""
+    """All questions by verb, in their order."""
     every = {name: analysis(name) for name in names()}
     return {name: every[name] for name in sorted(every, key=lambda name: every[name].place)}
 

@@ -266,7 +266,7 @@ def _runs_of(groups: Sequence[Group]) -> list[Run]:
 
 
 def slugs_of(groups: Sequence[Group]) -> list[str]:
-    """Returns unique plain names of groups, for `group=` and anchors."""
+    """Unique plain names of groups, for `group=` and anchors."""
     slugs: list[str] = []
     for title in titles_of(groups):
         slug = _slug(title)

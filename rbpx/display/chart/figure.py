@@ -97,7 +97,7 @@ def scale_of(axis: Axis, key: str = "", by: SizeBy = SizeBy.total) -> Scale:
 
 
 def curve(fit: PowerLaw, x: str, y: str, steps: int = 12, **names: Any) -> list[dict[str, Any]]:
-    """Returns x, y, lo, hi along a law over its sizes, with the interval of one new model."""
+    """Points x, y, lo, hi along a law over its sizes, with the interval of one new model."""
     found = map(fit.predict, np.geomspace(min(fit.S), max(fit.S), steps).tolist())
     return [{**names, x: at.S, y: at.y, "lo": at.lo, "hi": at.hi} for at in found]
 
@@ -123,7 +123,7 @@ def rule(**at: float) -> Mark:
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:
-    """Returns at most so many items, evenly spaced, with the first and the last."""
+    """At most so many items, evenly spaced, with the first and the last."""
     if len(items) <= most:
         return list(items)
     return [items[round(at * (len(items) - 1) / (most - 1))] for at in range(most)]

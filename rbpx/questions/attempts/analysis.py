@@ -65,7 +65,7 @@ def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: 
 
 
 def rows_of_run(group: Group, read: RunItems, request: AttemptsKeys) -> Iterator[Record]:
-    """Yields the results of one run, told apart by `kind`.
+    """The results of one run, told apart by `kind`.
 
     `pass`: pass@k over items, its standard error over samples (None where p is known), both local slopes at k.
     `exponent` and `forecast`: pass@k beyond the samples, by each way.
@@ -94,7 +94,7 @@ def rows_of_run(group: Group, read: RunItems, request: AttemptsKeys) -> Iterator
 
 
 def _exponents(read: RunItems, tail: Tail) -> Iterator[Record]:
-    """Yields the exponent of -ln pass@k by least squares, and of the left tail of p.
+    """The exponent of -ln pass@k by least squares, and of the left tail of p.
 
     Each has the range of k where it applies, the second constant `b` of the distribution, and all statuses that hold.
     """
@@ -121,7 +121,7 @@ def has_law(group: Group, runs: Collection[Run]) -> bool:
 
 
 def laws(group: Group, read: Sequence[RunItems], of_runs: Sequence[Sequence[Record]]) -> Iterator[Law]:
-    """Yields the laws of -ln pass@k at each k that all runs share, and of the tails."""
+    """The laws of -ln pass@k at each k that all runs share, and of the tails."""
     runs = tuple(each.run for each in read)
     if not has_law(group, runs):
         return

@@ -95,7 +95,7 @@ def _told(row: Record) -> Record:
 
 
 def _tables(group: Group, rows: Sequence[Record], request: AttemptsKeys) -> Iterator[Table]:
-    """Yields the tables that have rows, and always the first two.
+    """The tables that have rows, and always the first two.
 
     A terminal shows the first and the last k, or every k of the request, with those predicted by beta.
     """

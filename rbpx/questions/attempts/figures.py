@@ -33,7 +33,7 @@ CURVES: Final = table_of("passes", SIZE, ("k", "k", whole), ("−ln pass@k", "ne
 
 
 def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undrawn]:
-    """Yields the figure of each group's runs, by size."""
+    """The figure of each group's runs, by size."""
     title, rows, predicted = "−ln pass@k against k", list[Record](), list[Record]()
     chosen = spread([*items], MOST_SERIES)
     for label in chosen:

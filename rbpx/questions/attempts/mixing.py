@@ -30,7 +30,7 @@ class Nodes:
 
 
 def nodes_for(n_samples: int) -> Nodes:
-    """Returns nodes for counts of n samples, whose likelihoods are as narrow as 2 / sqrt(n) in x."""
+    """Nodes for counts of n samples, whose likelihoods are as narrow as 2 / sqrt(n) in x."""
     step = min(0.2, 2 / math.sqrt(min(n_samples, _SHARPEST)) / _STEPS_OF_PEAK)
     far = math.asinh(_FAR / _WIDE)
     t_N = np.linspace(-far, far, 2 * math.ceil(far * _WIDE / step) + 1)
@@ -40,7 +40,7 @@ def nodes_for(n_samples: int) -> Nodes:
 
 
 def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
-    """Returns counts with the same shares but few enough attempts for the nodes, up to 10,000 unchanged.
+    """Counts with the same shares but few enough attempts for the nodes, up to 10,000 unchanged.
 
     A density of p is smooth over 0.01 in x, so only the position of a sharper likelihood matters.
     """
@@ -55,7 +55,7 @@ def condensed(right_U: Floats, tried_U: Floats) -> tuple[Floats, Floats]:
 
 
 def density(theta: Floats, ln_p_N: Floats, ln_q_N: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns ln of the density in x, its score [N, 2] and its Hessian [N, 2, 2].
+    """Ln of the density in x, its score [N, 2] and its Hessian [N, 2, 2].
 
     Derivatives are central differences at two steps, combined to fourth order (Richardson).
     """

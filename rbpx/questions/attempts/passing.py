@@ -87,12 +87,12 @@ Items = Counted | KnownChances
 
 
 def grid_to(most: int) -> list[int]:
-    """Returns up to 50 log-spaced numbers of attempts from 1."""
+    """Up to 50 log-spaced numbers of attempts from 1."""
     return [int(k) for k in np.unique(np.geomspace(1, most, GRID).astype(np.int64))]
 
 
 def slope_in_k(k_K: Sequence[int], passes_K: Floats) -> Floats:
-    """Returns alpha of -ln pass@k = C k^-alpha by least squares in logarithms, for pass@k [K] or [B, K].
+    """Alpha of -ln pass@k = C k^-alpha by least squares in logarithms, for pass@k [K] or [B, K].
 
     NaN where pass@k is 0 or 1, and for a single k.
     """

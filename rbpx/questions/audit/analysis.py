@@ -120,7 +120,7 @@ def analyse(
 
 
 def _of_run(run: Run, again: Remeasured, shifts: dict[LawAtK, BeforeAfter], by_engine: bool) -> Iterator[Record]:
-    """Yields how the tokens of a run moved, with each of its quantities.
+    """How the tokens of a run moved, with each of its quantities.
 
     `is_same`: whether another engine stays within its allowance, a float32 run of rbpx or an engine asked again within
     rounding; None for rbpx in another dtype, which need not agree.

@@ -42,7 +42,7 @@ class Rescorer:
     failures: list[Failure] = field(default_factory=list)
 
     def each(self, runs: Sequence[Run], measure: Callable[[Run], tuple[Found, str]]) -> Iterator[tuple[Run, Found]]:
-        """Yields each run that `measure` could score, with its result and a line to print."""
+        """Each run that `measure` could score, with its result and a line to print."""
         for run in runs:
             try:
                 found, told = measure(run)

@@ -69,7 +69,7 @@ def kind_of(text: str | None) -> str:
 
 
 def part_of(text: str | None, n_bytes: int, begin: int, length: int) -> str | None:
-    """Returns `length` bytes of a token's text from byte `begin`; None where unknown.
+    """`length` bytes of a token's text from byte `begin`; None where unknown.
 
     `n_bytes` is -1 where unknown, and then the part is the whole token.
     """

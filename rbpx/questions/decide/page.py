@@ -14,7 +14,7 @@ from rbpx.runs.run import grouped
 
 
 def facts(result: Result) -> Iterator[Fact]:
-    """Yields size, tokens and loss of the best run of the first budget."""
+    """Size, tokens and loss of the best run of the first budget."""
     for row in [row for row in result.rows if row["kind"] == "best" and row["S"] is not None][:1]:
         for what, key in (("parameters", "S"), ("training tokens", "D")):
             yield what, spoken(row[key], 3), ends_of(estimate_in(row, key), spoken)

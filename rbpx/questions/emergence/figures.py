@@ -51,7 +51,7 @@ def windows(group: Group, of: Emergence, name: str, title: str) -> Table:
 
 
 def figures(group: Group, found: Sequence[Emergence]) -> Iterator[Figure | Undrawn]:
-    """Yields a figure for each of up to seven k."""
+    """A figure for each of up to seven k."""
     for of in spread(found, MOST_SERIES):
         yield _figure(group, of)
     if not found:

@@ -37,7 +37,7 @@ _KINDS: Final = {  # of figures, with the quantity of their axis
 
 
 def figures(result: GroupLaws) -> Iterator[Figure | Undrawn]:
-    """Yields cross-entropy with -ln RBP_k, other quantities by their unit, and residuals.
+    """Cross-entropy with -ln RBP_k, other quantities by their unit, and residuals.
 
     First of the laws that the sentences tell, with E where the points call for it; then of the others by method.
     """

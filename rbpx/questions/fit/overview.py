@@ -27,7 +27,7 @@ _Headline = tuple[Record | None, Record | None]
 
 
 def facts(result: Result) -> Iterator[Fact]:
-    """Yields the exponents of RBP and cross-entropy, and the error of their backtest."""
+    """The exponents of RBP and cross-entropy, and the error of their backtest."""
     laws = [law for law in headline(result.rows) if law is not None]
     for law in laws:
         beside = f"{ends_of(estimate_in(law, 'alpha'))}\nR² {number(law['r2'], 3)}{doubt_of(law['status'])}"

@@ -97,7 +97,7 @@ def _ends(row: Record, axis: Axis) -> str:
 
 
 def sentences(laws: GroupLaws, rows: Sequence[Record]) -> Iterator[str]:
-    """Yields the change per tenfold size and how many laws pass, then sentences on fixed parameters and single runs."""
+    """The change per tenfold size and how many laws pass, then sentences on fixed parameters and single runs."""
     words = AXES[laws.group.axis]
     if laws.group.n_sizes < 3:
         are, names = "is" if len(laws.group.runs) == 1 else "are", ", ".join(run.label for run in laws.group.runs)

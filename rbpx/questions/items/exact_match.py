@@ -55,7 +55,7 @@ def exact_match(
 def laws_of_items(
     group: Group, answers: Sequence[Answers], weights_BI: npt.NDArray[np.int64], k: int
 ) -> Iterator[Record]:
-    """Yields the laws of all exact matches over all sizes, with the same replicates at each."""
+    """The laws of all exact matches over all sizes, with the same replicates at each."""
     weights, counts = _with_all(weights_BI), [_counts(each.ranks, k) for each in answers]
     n_I = counts[0][0]
     lengths_L = np.unique(n_I)

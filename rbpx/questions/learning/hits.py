@@ -24,7 +24,7 @@ _ALONE: Final = ("gain", "factor", "misses_rms", "law_rms", "misses_error", "law
 
 
 def hit_times(tokens: Tokens, k: int, top: int, texts: Mapping[int, str]) -> Iterator[Record]:
-    """Yields the times at one k: rows of points, of all tokens, of the `top` ids of each history, and of the tail.
+    """The times at one k: rows of points, of all tokens, of the `top` ids of each history, and of the tail.
 
     A time is the cell between the last miss and the first lasting hit of a token. Shares of tokens at a point: learned,
     hits from here on; between, Turnbull's estimate where the learning of a token is only known to lie between its first
@@ -53,7 +53,7 @@ def hit_times(tokens: Tokens, k: int, top: int, texts: Mapping[int, str]) -> Ite
 def _most_often(
     history_M: NDArray[np.int8], token_id_M: Ints, k: int, top: int, texts: Mapping[int, str]
 ) -> Iterator[Record]:
-    """Yields the ids with the most occurrences, n, of each history, of n_scored in all."""
+    """The ids with the most occurrences, n, of each history, of n_scored in all."""
     n_scored = np.bincount(token_id_M)
     for history in History:
         n_V = np.bincount(token_id_M[history_M == history], minlength=len(n_scored))

@@ -82,7 +82,7 @@ def _named(rows: Sequence[Record]) -> list[Record]:
 
 
 def tables(found: LearningRows, top: int) -> Iterator[Table]:
-    """Yields the tables of one group, those with rows."""
+    """The tables of one group, those with rows."""
     about, axis = found.group.title, found.group.axis
     improved, worsened = (found.of("token", trend=trend) for trend in ("improves", "worsens"))
     if improved:

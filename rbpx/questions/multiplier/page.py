@@ -19,7 +19,7 @@ _MOST: Final = 3  # variants of a family
 
 
 def facts(result: Result) -> Iterator[Fact]:
-    """Yields what the variant is worth by each quantity."""
+    """What the variant is worth by each quantity."""
     overall = [row for row in result.rows if row["kind"] == "overall" and row["multiplier"] is not None]
     for row in [row for row in overall if row["offset"] == overall[0]["offset"]]:
         label = f"times the {WORTH[row['axis']]}, by {law_title(row['law'], row['k'])}"
@@ -27,7 +27,7 @@ def facts(result: Result) -> Iterator[Fact]:
 
 
 def of_variants(grids: Grids, groups: Sequence[Group], is_opened: bool) -> Sequence[Grids]:
-    """Returns grids for each variant of a family beside its runs without one, or else the first variant."""
+    """Grids for each variant of a family beside its runs without one, or else the first variant."""
     found, axis = list[Grids](), {"axis": Axis.C} if is_opened else {}
     for family, own in grouped(groups, lambda group: group.first.family).items():
         variants = sorted(dict.fromkeys(group.first.variant or "" for group in own))

@@ -53,7 +53,7 @@ class ModelSelector:
 def sides_of(
     connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: MultiplierKeys, refuses: bool = True
 ) -> list[ModelSelector]:
-    """Returns base and variant; with `refuses` raises RbpxError where one is missing, ambiguous, or has no group."""
+    """Base and variant; with `refuses` raises RbpxError where one is missing, ambiguous, or has no group."""
     variants = request.variant or []
     if request.base is None or len(variants) != 1:
         names = typed("multiplier", base="pythia", variant="pythia-deduped")
@@ -96,7 +96,7 @@ def text_of(group: Group) -> tuple[Any, ...]:
 def on_each_text(
     groups: Sequence[AnyGroup], sides: Sequence[ModelSelector]
 ) -> Iterator[tuple[list[AnyGroup], list[AnyGroup]]]:
-    """Yields the groups of both sides on each text; along D and step, groups of one size are matched by S."""
+    """The groups of both sides on each text; along D and step, groups of one size are matched by S."""
 
     def text(group: AnyGroup) -> tuple[Any, ...]:
         return (*text_of(group), None if group.fixed_size is None else group.first.non_embedding_params)

@@ -49,7 +49,7 @@ def counts_of(
     lengths: Sequence[int],
     request: OutcomesKeys,
 ) -> Iterator[tuple[int, Outcomes, TrueValues]]:
-    """Yields the sequences at each k, and the tokens, which are sequences of length 1."""
+    """The sequences at each k, and the tokens, which are sequences of length 1."""
     of_runs, with_1 = [], sorted({1, *lengths})
     for run in group.runs:
         doc_T, rank_T = text_ranks(connection, run.run_id, group.ties)
@@ -104,7 +104,7 @@ def cut_sequences(
 
 
 def recover(k: int, sizes: Sizes, cells: Outcomes, group: Group, tokens: TrueValues) -> Iterator[Record]:
-    """Yields rows of outcomes, laws, and RBP_k of every size by each law."""
+    """Rows of outcomes, laws, and RBP_k of every size by each law."""
     about = group.names() | {"k": k}
     named = {S: {"size": size, "non_embedding_params": S} for S, size in sizes.items()}
     lengths = sorted({int(N) for N in cells.N_C})

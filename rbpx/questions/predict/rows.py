@@ -59,7 +59,7 @@ def tail_probability(n_targets: int, joint: bool) -> float:
 
 
 def value_in(row: Record) -> Estimate:
-    """Returns y of a row with its interval."""
+    """The y of a row with its interval."""
     return Estimate(*(row.get(name) for name in _VALUES))
 
 
@@ -74,7 +74,7 @@ def fixed_parameter_rows(
     smallest: float,
     refit: Callable[[dict[str, float]], Sequence[Record] | None],
 ) -> Iterator[Record]:
-    """Yields for each fixed parameter the predictions with it, without it, and at the ends of its interval if free.
+    """For each fixed parameter the predictions with it, without it, and at the ends of its interval if free.
 
     None is made with an E above the smallest |y|, since no law can have it.
     """
@@ -116,7 +116,7 @@ def title_of(row: Record) -> str:
 
 
 def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] | None = None) -> Iterator[str]:
-    """Yields a sentence about the first prediction of cross-entropy, else of another law, and how far to trust it."""
+    """A sentence about the first prediction of cross-entropy, else of another law, and how far to trust it."""
     rows = sorted(answers, key=lambda row: (row.get("y") is None, *law_order(row["law"], row["k"])))
     if not rows:
         return
@@ -194,7 +194,7 @@ def prediction_tables(
     forms: Sequence[str],
     asks_method: bool = False,
 ) -> Iterator[Table]:
-    """Yields the averaged predictions (`answers`) with their backtests, then those of forms and methods."""
+    """The averaged predictions (`answers`) with their backtests, then those of forms and methods."""
 
     def weighted(row: Record) -> Record:
         known = row.get("weights") or {}

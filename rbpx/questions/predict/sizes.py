@@ -135,7 +135,7 @@ def _n_smaller(law: Law, S: Sequence[float], reasons: Sequence[Status]) -> int |
 def _combined(
     law: Law, m: int, targets: Sequence[float], given: Sequence[FixedValues], joint: bool
 ) -> tuple[list[Prediction], list[Record], tuple[Backtest, ...]] | None:
-    """Returns averaged predictions from the m smallest models, their rows, and backtests."""
+    """Averaged predictions from the m smallest models, their rows, and backtests."""
     S, y = [float(run.non_embedding_params) for run in law.runs[:m]], law.fit.y[:m]
     tokens, p, rows = [run.training_tokens for run in law.runs[:m]], tail_probability(len(targets), joint), []
     found = predict_judged(S, y, targets, law.fit.reasons or (), given, p, tokens)

@@ -147,7 +147,7 @@ def _derived(
 
 
 def _level(ratio: PowerLaw) -> Estimate:
-    """Returns derived over measured at the geometric mean of the sizes.
+    """Derived over measured at the geometric mean of the sizes.
 
     Its interval is centred on the level minus its bias, which counted entropies have, and widened to contain the level.
     """
@@ -159,7 +159,7 @@ def _level(ratio: PowerLaw) -> Estimate:
 
 
 def _approximated(fits: Sequence[RankFit]) -> dict[tuple[str, int | None], Floats]:
-    """Returns -ln RBP_1 and cross-entropy of each run by the paper's approximation."""
+    """-ln RBP_1 and cross-entropy of each run by the paper's approximation."""
     pairs = [(fit.params.get("mu"), fit.params.get("sigma")) for fit in fits if fit.distribution == PAPER]
     if not pairs or any(None in pair for pair in pairs):
         return {}

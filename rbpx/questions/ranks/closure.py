@@ -193,7 +193,7 @@ def _typical(off: Floats) -> float | None:
 def _held(
     sizes: Sizes, fits: _Form, k_grid: Sequence[int], scored_Y: npt.NDArray[np.bool_], separate_Y: Floats
 ) -> Iterator[Record]:
-    """Yields the known quantities of the largest size, nats, as one form predicts them.
+    """The known quantities of the largest size, nats, as one form predicts them.
 
     `scored` are RBP up to `reach`, H(P) without its bias, and cross-entropy. `predicted` is from the smaller sizes,
     with the interval of a new model; `own` from the largest itself, over documents; `separate` by a law of this
@@ -277,7 +277,7 @@ def _at_ranks(fit: ClosureFit, S: float, rank_R: Floats) -> Floats:
 
 
 def _residuals(sizes: Sizes, own: ClosureFit, of: DocumentRanks) -> Iterator[Record]:
-    """Yields observed over expected tokens in bins of ranks, at the largest size, by the form fitted to it."""
+    """Observed over expected tokens in bins of ranks, at the largest size, by the form fitted to it."""
     p_V = np.exp(_at_ranks(own, float(sizes.S_N.max()), np.arange(1, sizes.V + 1, dtype=np.float64)))
     expected, tokens_D = np.concatenate([[0.0], np.cumsum(p_V)]), of.tokens_DR.sum(axis=1)
     for begin, end in pairwise(rank_edges(sizes.V, _PER_DECADE)):

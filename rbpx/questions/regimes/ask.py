@@ -175,7 +175,7 @@ NOISE: Final = table_of(
 
 
 def facts(result: Result) -> Iterator[Fact]:
-    """Yields the largest k up to which the law holds."""
+    """The largest k up to which the law holds."""
     reach, last = _reach(result), result.rows[-1]["k"]
     of = "the largest k of the grid" if reach == last else f"of k up to {last:,}"
     yield "largest k at which the law holds", UNKNOWN if reach is None else f"{reach:,}", of
