@@ -111,9 +111,7 @@ def test_what_was_asked_otherwise_stands_in_the_findings_and_again_they_are_the_
 @pytest.mark.parametrize(
     ("result", "says"),
     [
-        *((result, "takes one SELECT") for result in ("", "SELECT 1; SELECT 2", "CREATE TABLE x AS SELECT 1")),
-        ("SET threads = 1", "takes one SELECT"),
-        (None, "takes one SELECT"),
+        *((result, "takes one SELECT") for result in ("", None, "SELECT 1; SELECT 2")),
         ("SELECT nothing FROM found", "study.result is wrong"),
         ("SELECT * FROM read_csv('/etc/passwd')", "study.result is wrong"),
         ("SELECT y FROM found WHERE y > 1", "gives no rows"),
@@ -132,13 +130,7 @@ def test_a_grid_without_an_answer_has_no_findings(tmp_path: Path) -> None:
     assert not (tmp_path / "out.yaml").exists()
 
 
-@pytest.mark.parametrize(
-    ("result", "limits", "told"),
-    [
-        ("SELECT max(a.range * b.range) FROM range(10000000) a, range(1000000) b", SqlLimits(0.3), "sql_timeout_s=0.3"),
-        ("SELECT list(range) AS x FROM range(100000000)", SqlLimits(60, 64), "Out of Memory"),
-    ],
-)
-def test_a_result_ends(result: str, limits: SqlLimits, told: str, tmp_path: Path) -> None:
-    with pytest.raises(RbpxError, match=told):
-        written(result, tmp_path, limits=limits)
+def test_a_result_ends(tmp_path: Path) -> None:
+    endless = "SELECT max(a.range * b.range) FROM range(10000000) a, range(1000000) b"
+    with pytest.raises(RbpxError, match=r"sql_timeout_s=0\.3"):
+        written(endless, tmp_path, limits=SqlLimits(0.3))

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -40,58 +41,12 @@ MADE = Table(
 )
 TABLE = MADE.of("Laws of <texts>", ROWS, about="ladder on π")
 
-NARROW = r"""
-ladder on π: Laws of <texts>
 
- model                      S  status
- ───────────────────────────────────────────
- _[b]/alphabeta–文  1,234,567  passes
- \x1b[31m\u202e             –  bends
-                         12.5  too few sizes
-"""
-WIDE = r"""
-ladder on π: Laws of <texts>
+def made(name: str) -> str:
+    """What was written by hand of the table in a format."""
+    return (Path(__file__).with_name("made") / name).read_text(encoding="utf-8").strip("\n")
 
- model                      S  alpha_k              95 %  words   status
- ──────────────────────────────────────────────────────────────────────────────
- _[b]/alphabeta–文  1,234,567   0.2500         0.1250..–  x|&<b>  passes
- \x1b[31m\u202e             –  -1.5000  -2.0000..-1.2500  5 % $   bends
-                         12.5        –                 –  –       too few sizes
-"""
-MARKDOWN = r"""
-#### Laws of \<texts\>
 
-| model | S | α\_k | 95 % | words | status |
-| --- | ---: | ---: | ---: | --- | --- |
-| \_\[b\]/αβ–文 | 1,234,567 | 0.2500 | 0.1250 to – | x\|\&\<b\> | passes |
-| \\x1b\[31m\\u202e | – | −1.5000 | −2.0000 to −1.2500 | 5 % $ | bends |
-|  | 12.5 | – | – | – | too few sizes |
-
-S: parameters. words: as it was written.
-"""
-LATEX = r"""
-\begin{table}[t]
-\centering
-\footnotesize\setlength{\tabcolsep}{4pt}
-\caption{Laws of \textless{}texts\textgreater{}: ladder on U+03C0}
-\label{tab:ladder-made}
-\begin{tabular}{lrrrll}
-\toprule
-model & $S$ & $\alpha_{k}$ & 95 \% & words & status \\
-\midrule
-\_[b]/$\alpha$$\beta$--U+6587 & 1,234,567 & 0.2500 & 0.1250 to -- & x\textbar{}\&\textless{}b\textgreater{} & passes \\
-\textbackslash{}x1b[31m\textbackslash{}u202e & -- & $-$1.5000 & $-$2.0000 to $-$1.2500 & 5 \% \$ & bends \\
- & 12.5 & -- & -- & -- & too few sizes \\
-\bottomrule
-\end{tabular}
-\end{table}
-"""
-HTML = (
-    "<tr><td class=t>_[b]/αβ–文<td>1,234,567<td data-v=0.25>0.2500"
-    "<td data-v=0.125|>0.1250 to –<td class=t>x|&amp;&lt;b&gt;<td class=t data-v=ok>passes",
-    "<td>–<td data-v=-1.5>−1.5000<td data-v=-2|-1.25>−2.0000 to −1.2500<td class=t>5 % $<td class=doubt>bends",
-    "<tr><td class=t><td>12.5<td>–<td data-v=|>–<td class=t>–<td class=doubt data-v=too_few_sizes>too few sizes",
-)
 RECORDS = [
     {"a": 1, "b": None, "c": 'ü\n"x", \x1b[31m', "d": {"E": [1.5, None]}, "e": 0.1 + 0.2},
     {"a": math.nan, "c": "=1+1", "f": True},
@@ -108,25 +63,28 @@ def report() -> Report:
     return Report("s", "2026-01-02 03:04", "1.2", "Laws", "", 5, True, 2, 0, (part,), (), none, (), none, verb="fit")
 
 
-@pytest.mark.parametrize(("width", "expected"), [(60, NARROW), (200, WIDE)])
+@pytest.mark.parametrize(("width", "name"), [(60, "narrow.txt"), (200, "wide.txt")])
 def test_a_terminal_shows_what_has_room(
-    width: int, expected: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    width: int, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     meanings = print_tables(console(), [TABLE])
     shown = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
-    assert shown.strip("\n") == expected.strip("\n")
+    assert shown.strip("\n") == made(name)
     assert meanings == ["S: parameters.", *(["words: as it was written."] if width == 200 else [])]
 
 
 def test_texts_for_markdown_latex_and_pages_are_escaped(report: Report) -> None:
     written = markdown(report)
-    assert MARKDOWN in written
+    assert made("table.md") in written
     assert r"α\_k of \<all\>." in written
     assert r"> bends (\\x1b\[31m\\u202e): " in written
-    assert LATEX in latex(report)
+    assert made("table.tex") in latex(report)
     shown = page(report)
-    for part in (*HTML, '<summary id="ladder-laws-made-table">Laws of &lt;texts&gt;</summary>'):
+    for part in (
+        *made("rows.html").splitlines(),
+        '<summary id="ladder-laws-made-table">Laws of &lt;texts&gt;</summary>',
+    ):
         assert part in shown
 
 

@@ -1,4 +1,4 @@
-"""Tables made of described columns: what else than being shown they must be able to do."""
+"""Tables made of described columns: their records, their doubts and what their headings say."""
 
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
 from rbpx.laws.names import Axis
@@ -22,6 +22,7 @@ def test_records_have_the_keys_of_the_columns_and_doubts_name_the_rows() -> None
     ]
     assert table.doubts() == {Status.bends: ["two"], Status.mixed: ["two"]}
     assert table.shown_doubts() == {Status.bends}
+    assert [column.name for column in table.columns] == ["law", "α", "95 %", "to D", "status"]
 
 
 def test_a_table_shows_what_a_row_says_itself_and_nothing_of_its_params() -> None:

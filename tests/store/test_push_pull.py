@@ -180,23 +180,7 @@ def test_several_push_to_google_at_once_and_each_run_is_sent_by_one(
     assert bytes_of(theirs.root) == bytes_of(ours.root)
 
 
-MISTAKES = {
-    "nothing there": (f"pull s3://{BUCKET}/other", f"s3://{BUCKET}/other is not a store: it has no runs"),
-    "no such place": ("push ftp://x/y", "ftp://x/y is no place that a store is copied to; known: a folder, s3://"),
-    "working there": ("verify --store s3://a/b", "store=s3://a/b is not a folder, and a store is one"),
-    "no place": ("push", "store 'push' is unknown; known: verify, merge OTHER, push URL, pull URL"),
-}
-
-
-@pytest.mark.parametrize("case", MISTAKES)
-def test_a_mistake_is_one_line(case: str, server: Storage, ours: Store, cwd: Path) -> None:
-    words, told = MISTAKES[case]
-    where = [] if "--store" in words else ["--store", ours.root]
-    (line,) = here("store", *words.split(), *where, cwd=cwd, check=2).stderr.splitlines()
-    assert line.startswith(f"rbpx: {told}")
-
-
-def test_credentials_that_are_refused_or_lacking_are_one_line(
+def test_credentials_that_are_refused_or_lacking_and_a_bucket_without_a_store_are_one_line(
     server: Storage, ours: Store, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.faults.append(Fault("deny"))
@@ -207,6 +191,9 @@ def test_credentials_that_are_refused_or_lacking_are_one_line(
     server.faults.clear()
     (line,) = here("store", "push", "s3://nowhere/x", "--store", ours.root, cwd=cwd, check=1).stderr.splitlines()
     assert line.startswith("rbpx: s3://nowhere/x cannot be used (404 Not Found, NoSuchBucket); check its name")
+    other = f"s3://{BUCKET}/other"
+    (line,) = here("store", "pull", other, "--store", ours.root, cwd=cwd, check=2).stderr.splitlines()
+    assert line.startswith(f"rbpx: {other} is not a store: it has no runs")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     (line,) = here("store", "push", "az://box/x", "--store", ours.root, cwd=cwd, check=1).stderr.splitlines()
