@@ -1,7 +1,6 @@
 """The table of exit statuses in the documentation: a real command for each row but the kill, and what it leaves."""
 
 import contextlib
-import re
 import shutil
 import signal
 from collections.abc import Iterator
@@ -13,15 +12,7 @@ import pytest
 from rbpx.cli.signals import stop_in_order
 from rbpx.store.cell_states import Heartbeat
 from tests.support.commands import here
-from tests.support.places import PROJECT
 from tests.support.stores import Family, run_folders
-
-PAGE = PROJECT / "docs" / "howto" / "my-cluster.md"
-
-
-def test_the_table_names_what_is_tried_here() -> None:
-    rows = re.findall(r"^\| (\d+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [int(row) for row in rows] == [0, 1, 2, 130, 137, 143]
 
 
 def test_done_is_0_a_cell_that_fails_1_and_a_wrong_request_2(family: Family, cwd: Path, tmp_path: Path) -> None:

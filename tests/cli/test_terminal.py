@@ -101,19 +101,8 @@ def test_an_output_that_takes_no_more_is_one_line_and_one_that_was_closed_no_fai
 
 def test_where_there_is_only_ascii_every_format_that_is_printed_has_its_signs(cwd: Path, tmp_path: Path) -> None:
     store = write_store(tmp_path / "store", Truth(), seed=1, n_documents=8, n_tokens=20).root
-    command = [
-        sys.executable,
-        "-m",
-        "rbpx",
-        "fit",
-        "laws=[rbp]",
-        "k=1",
-        "resamples=25",
-        "--format",
-        "md",
-        "--store",
-        store,
-    ]
+    words = "-m rbpx fit laws=[rbp] k=1 resamples=25 --format md --store".split()
+    command = [sys.executable, *words, store]
     ascii, utf8 = (
         subprocess.run(
             command, cwd=cwd, env=environment({"PYTHONIOENCODING": encoding}), capture_output=True, check=True

@@ -1,26 +1,22 @@
 """Text stays text: what is typed for a key of text is what its request holds, from a command line and from Python."""
 
-from collections.abc import Iterator
-from dataclasses import is_dataclass
 from pathlib import Path
-from types import NoneType
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final
 
 import pytest
 
 from rbpx.api.keywords import requests
 from rbpx.cli.registry import asking
 from rbpx.config.compose import compose
-from rbpx.config.texts import texts_quoted
 from rbpx.errors import RbpxError
 from tests.support.composed import composed_once
 from tests.support.composing import request_of
 
 TYPED: Final = ("1e5", "007", "1_000", "true", "inf", "1.50", "3e-4", "12e4567890123456", ".5", "-1", "NaN", "plain")
 HUB: Final = "model=hub model.id=ORG/NAME"
-NAMES: Final = {  # of any type to Hydra, since they may be lists
+NAMES: Final = {  # text to Hydra, or of any type, since they may be lists
     "plan": ("model.variant", "model.revision", "dataset.split", "dataset.subset", "size", "engine.model"),
-    "fit": ("family", "source", "variant"),
+    "fit": ("family", "source", "variant", "output"),
     "compare": ("a", "b"),
     "import": ("source", "family", "dataset", "variant", "engine_version", "size"),
 }
@@ -32,33 +28,10 @@ NEEDS: Final = {
 }
 
 
-def texts(kind: Any, within: str = "") -> Iterator[str]:
-    """The keys of a schema whose type is text, with dots."""
-    for name, each in get_type_hints(kind).items():
-        of = get_args(each)[0] if NoneType in get_args(each) else each
-        if of is str:
-            yield f"{within}{name}"
-        elif is_dataclass(of):
-            yield from texts(of, f"{within}{name}.")
-
-
 def held(request: Any, key: str) -> Any:
     for name in key.split("."):
         request = getattr(request, name)
     return request
-
-
-def test_every_key_of_text_is_quoted_where_hydra_would_read_something_else() -> None:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    parser = OverridesParser.create()
-    for verb in ("measure", "fit", "import"):
-        schema = asking(verb).schema()
-        keys = set(texts(schema))
-        assert {"store", "output", "file"} & keys
-        for key in keys:
-            words = texts_quoted(schema, [f"{key}={typed}" for typed in TYPED])
-            assert [override.value() for override in parser.parse_overrides(words)] == list(TYPED), key
 
 
 def test_a_name_comes_into_the_request_as_it_was_typed() -> None:

@@ -436,11 +436,6 @@ def test_imported_runs_are_counted_and_listed_each_once_with_all_that_is_known_o
     assert [name for name in runs[0] if all(row[name] is None for row in runs)] == []
 
 
-def test_a_text_of_imported_losses_begins_with_what_to_train(of_losses: Report) -> None:
-    words = markdown(of_losses)
-    assert words.index("### What to train") < words.index("## Across texts and families")
-
-
 def test_a_page_of_losses_opens_with_size_tokens_and_loss_as_tiles(imported: str) -> None:
     """The constants that the losses were made with give the optimum of the tenfold compute."""
     assert imported.index('<dl class="tiles">') < imported.index("<figure")

@@ -76,16 +76,3 @@ def test_all_parameters_that_are_not_known_are_named(store: Path, cwd: Path) -> 
     refused = here("fit", "size_by=with_embeddings", "--store", store, cwd=cwd, check=2).stderr
     assert "size_by=with_embeddings: all parameters of moe " in refused
     assert "14 other runs" in refused
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("fit", "size_by=[active,total]"), "is not asked any more; in its place: size_by=active, then size_by=total"),
-        (("surface", "size_by=[total,active]"), "is not asked any more; in its place: size_by=active"),
-        (("fit", "size_by=[active,all]"), "size_by=['active', 'all'] is unknown; "),
-    ],
-)
-def test_one_size_is_asked_at_a_time(words: tuple[str, ...], says: str, store: Path, cwd: Path) -> None:
-    (line,) = here(*words, "--store", store, cwd=cwd, check=2).stderr.splitlines()
-    assert says in line

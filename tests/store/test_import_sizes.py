@@ -144,18 +144,3 @@ def test_the_same_file_brings_nothing_new_to_it_and_a_longer_one_what_is_longer(
     assert new[:5] == ("adamw-60m", "lab/adamw-60m", 6e7, 4000, 3.7)
     laws = asked(old_store, cwd, "fit", "axis=D", "laws=cross_entropy")
     assert [(law["size"], law["n_points"]) for law in laws] == [("adamw-60m", 3)]
-
-
-def test_the_law_along_steps_of_each_run_is_that_of_its_column(store: Path, cwd: Path, tmp_path: Path) -> None:
-    file = tmp_path / "a.csv"
-    slopes = {"small": 0.1, "big": 0.2}
-    steps = [100, 200, 400, 800, 1600]
-    rows = [
-        ",".join(["step", *slopes]),
-        *(",".join([str(t), *(repr(5 * t**-a) for a in slopes.values())]) for t in steps),
-    ]
-    file.write_text("\n".join(rows) + "\n")
-    bring(file, store, cwd, "runs={loss_nats: {small: 60M, big: 1.2B}}")
-    words = ("fit", "axis=step", "laws=cross_entropy", "--format", "json", "--store", store)
-    laws = json.loads(here(*words, cwd=cwd, check=0).stdout)
-    assert {law["size"]: law["alpha"] for law in laws} == pytest.approx({"60000000": 0.1, "1200000000": 0.2}, rel=1e-9)

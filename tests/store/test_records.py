@@ -1,6 +1,5 @@
 """What a store's JSON says: sealed where it is written, with types and ranges, and cells that agree with their runs."""
 
-import errno
 import hashlib
 import json
 import os
@@ -222,23 +221,6 @@ def test_what_is_measured_while_a_store_is_read_is_missing_or_whole_and_never_go
     monkeypatch.setattr(Store, "run_ids", beside)
     assert answered(own_store) == ({"xs": 1_000, "s": 4_000, "m": 16_000, "l": 64_000}, [])
     assert len(Store(own_store).runs()) == 8
-
-
-def test_what_came_before_the_disk_was_full_is_usable(
-    own_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cwd: Path
-) -> None:
-    new, plain = tmp_path / "new", Store.place_run
-
-    def full(store: Store, run_id: str, fill: Callable[[Path], None]) -> None:
-        if len(store.run_ids()) == 2:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        plain(store, run_id, fill)
-
-    monkeypatch.setattr(Store, "place_run", full)
-    answer = here("store", "merge", own_store, "--store", new, cwd=cwd, check=1)
-    assert "No space left on device" in answer.stderr
-    assert faults(new) == []
-    assert (len(answered(new)[0]), answered(new)[1]) == (2, [])
 
 
 # ----------------------------------------------------------------------------------------------------- no regular files
