@@ -175,9 +175,11 @@ class ImportConfig:
             if each.metadata.get("text"):
                 name_of(each.name, getattr(self, each.name))
         if not re.fullmatch(r"(?!measured$)[a-z0-9][a-z0-9._-]{0,63}", self.source or "", re.IGNORECASE):
+            others = [f"{name}=NAME" for name in ("family", "dataset") if getattr(self, name) is None]
             raise RbpxError(
                 f"an import needs source=NAME, which says whose results they are, got source={self.source}; give "
                 "letters, digits, '.', '_' and '-', at most 64, other than measured, which is rbpx itself"
+                + (f"; and {' and '.join(others)} where no column says it" if others and not self.source else "")
             )
         if self.decimal not in (None, ".", ","):
             raise RbpxError(f"decimal={self.decimal} is no decimal sign; give {typed(decimal=',')} for 2,71")

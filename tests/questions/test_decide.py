@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rbpx.questions import render
+from rbpx.spelling import typed
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.drawn_laws import BUDGET, least_to_reach
 from tests.support.surfaces import grid, law, straight, true_optimum
@@ -117,3 +118,18 @@ def test_best_run_and_forecast_are_doubted_alike_where_widened_intervals_miss_to
     assert best["status"] == wanted["status"] == row["status"] == "intervals_missed"
     assert (wanted["y"], wanted["widened"]) == (row["y"], row["widened"])
     assert f"), widened {best['widened']:.1f} times by its backtests, the best of" in of.results[0].sentences[0]
+
+
+def test_of_two_variants_it_says_what_to_type_for_the_worth_of_the_change(tmp_path: Path) -> None:
+    """Once, beside the variant."""
+    S, D = straight(6)
+    rows = [
+        f"{s:.0f},{d:.0f},c4,{law(s, d) * (1 - 0.01 * bool(of)):.6f},{of}"
+        for of in ("", "muon")
+        for s, d in zip(S, D, strict=True)
+    ]
+    store = imported(tmp_path / "store", "\n".join(["S,D,dataset,loss_nats,variant", *rows]), family="ours")
+    notes = [note for result in ask(store, "decide", resamples=2).results for note in result.notes]
+    keys = {"base": "ours", "variant": "ours:muon", "source": "them"}
+    line = "What muon is worth: " + typed("multiplier", keys)
+    assert [note for note in notes if "worth" in note] == [line]

@@ -23,7 +23,10 @@ from rbpx.runs.fits import alike
 from rbpx.runs.group import By, Group
 from rbpx.runs.points.outliers import said_of_largest, said_of_runs, tested
 from rbpx.runs.points.surfaces import trained_quantities
+from rbpx.runs.run import Run
 from rbpx.runs.select.groups import select
+from rbpx.runs.select.stored import select_runs
+from rbpx.spelling import typed
 from rbpx.status import Status, in_order
 from rbpx.store.store import Record
 
@@ -57,6 +60,7 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: DecideK
     drawn = partial(figures, group, decisions, request.seed)
     asks, notes = request.next is not None, [*said_of_runs(group, [each.trained for each in decisions])]
     notes += [line for each in decisions for line in _said_of_largest(each)]
+    notes += _said_of_change(select_runs(connection, request), group.first)
     titles = [f"{each.trained.title}: " if len(decisions) > 1 else "" for each in decisions]
     said = [f"{title}{each}" for title, of in zip(titles, decisions, strict=True) for each in _said(of, request.next)]
     return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
@@ -129,6 +133,15 @@ def _said_of_largest(of: Decision) -> Iterator[str]:
         without = [f"ithout them, {each[0].lower()}{each[1:]}" for each in best]
         yield f"{off}; w{without[0]}" if without else f"{off}."
         yield from (f"W{each}" for each in without[1:])
+
+
+def _said_of_change(runs: Sequence[Run], own: Run) -> Iterator[str]:
+    """What to type for the worth of a variant, beside the runs without one, or else the first variant."""
+    place = (own.source, own.family, own.dataset)
+    beside = [run.variant or "" for run in runs if (run.source, run.family, run.dataset) == place]
+    base, variant = (f"{own.family}:{of}" if of else own.family for of in (min(beside), own.variant))
+    if base != variant:
+        yield f"What {own.variant} is worth: {typed('multiplier', base=base, variant=variant, source=own.source)}"
 
 
 def _leading(of: Decision, method: str) -> list[Record]:

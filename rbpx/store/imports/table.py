@@ -238,8 +238,10 @@ def _columns(table: Rows, chosen: dict[str, str], config: ImportConfig) -> Colum
     if not lines and columns.has_rbp and config.ties is None and "ties" not in columns.named:
         lines.append(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
     found = set(map(plain, (*table.columns, *chosen)))
-    for name, is_given in (("family", config.family), ("dataset", config.dataset or config.texts)):
-        if not is_given and name not in found:
-            lines.append(f"{path}: the {name} is missing; add a column {name}, or give {name}=NAME")
+    given = {"family": config.family, "dataset": config.dataset or config.texts}
+    if missing := [name for name, of in given.items() if not of and name not in found]:
+        named = " and ".join(missing)
+        are = "are missing; add columns" if len(missing) > 1 else "is missing; add a column"
+        lines.append(f"{path}: the {named} {are} {named}, or give {' '.join(f'{name}=NAME' for name in missing)}")
     refuse(lines, len(lines), path)
     return columns
