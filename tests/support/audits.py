@@ -67,14 +67,14 @@ def audit(store: Path, **keys: Any) -> tuple[Asked, list[str]]:
     return Asked("audit", as_json(rows), results, list(messages)), failed
 
 
-def pairs_by_hand(store: Path, size: str, doc_ids: set[int] | None = None) -> list[tuple[Any, Any]]:
+def pairs_by_hand(store: Path, size: str) -> list[tuple[Any, Any]]:
     """(bfloat16, float32) rows (greater, ties, logprob) of the tokens of both runs of a size."""
     sides = []
     for dtype in ("bfloat16", "float32"):
         run = runs_by_size(store, dtype)[size]
         names = ("doc_id", "position", "token_id", "greater", "ties", "logprob")
         tokens = zip(*(run[name].tolist() for name in names), strict=True)
-        sides.append({row[:3]: row[3:] for row in tokens if doc_ids is None or row[0] in doc_ids})
+        sides.append({row[:3]: row[3:] for row in tokens})
     assert sides[0].keys() == sides[1].keys()
     return [(sides[0][token], sides[1][token]) for token in sides[0]]
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,27 +117,3 @@ def check_padding_inside(folder: Path, texts: Sequence[str], place: Path, cwd: P
     is_opt = json.loads((folder / "config.json").read_text())["model_type"] == "opt"
     assert inner["text"] == ("<pad>" if is_opt else "<|endoftext|>")
     assert inner["tokens"] == sum(theirs.behind)
-
-
-@cache
-def _read_tokenizer(folder: Path) -> Any:
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    return tokenizer
-
-
-def scored_by_the_authors(folder: Path, texts: list[str]) -> list[tuple[int, int, int]]:
-    """(document, position, label) where neither input nor label is padding or special, in texts padded to 512."""
-    tokenizer = _read_tokenizer(folder)
-    skipped = {tokenizer.pad_token_id or tokenizer.eos_token_id, *tokenizer.all_special_ids}
-    rows = []
-    for document, text in enumerate(texts):
-        ids = tokenizer(text, truncation=True, max_length=THEIRS, padding="max_length")["input_ids"]
-        assert len(ids) == THEIRS
-        rows += [
-            (document, t, label) for t, (read, label) in enumerate(pairwise(ids), 1) if not {read, label} & skipped
-        ]
-    return rows

@@ -35,8 +35,8 @@ class Engine:
         beside: folders of more models, each served under its folder.
         drift: nats by which log-probabilities of a prompt fall for each prompt before it in its request, and whether a
             rank rises by one for each; 0 for an engine whose answers hang on nothing but the prompt.
-        mood: of its completions: `well`, `500`, `503`, `hangs up`, `half an answer`, `silent`, `no json`, `too few
-            answers`, `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`,
+        mood: of its completions: `well`, `500`, `503`, `hangs up`, `half an answer`, `silent`, `no json`,
+            `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`,
             `rank beyond`, `rank excluded`.
         n_well: completions that are answered well before the mood begins.
         n_spoilt: completions that the mood lasts; for ever where None.
@@ -111,9 +111,7 @@ def _spoilt(mood: str, answer: Answer) -> Answer:
     choice = value["choices"][-1]
     told = choice["prompt_logprobs"]
     last = next(iter(told[-1]))
-    if mood == "too few answers":
-        value["choices"].pop()
-    elif mood == "too few tokens":
+    if mood == "too few tokens":
         told.pop()
     elif mood == "other tokens":
         choice["prompt_token_ids"] = [ids + 1 for ids in choice["prompt_token_ids"]]

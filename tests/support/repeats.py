@@ -104,20 +104,12 @@ def _constants(p: Any, runs: Runs) -> dict[str, Any]:
     return {"A": A, "B": B, "E": E, "alpha": alpha, "beta": beta, "R_D": np.exp(ln_R_D), "R_N": np.exp(ln_R_N)}
 
 
-def least_by_scipy(
-    runs: Runs,
-    kind: Objective = Objective.log_huber,
-    delta: float = 1e-3,
-    weight_N: Floats | None = None,
-    n_starts: int = 40,
-    n_polished: int = 4,
-    seed: int = 0,
-) -> float:
+def least_by_scipy(runs: Runs, weight_N: Floats | None = None, n_starts: int = 40, n_polished: int = 4) -> float:
     """The least objective that L-BFGS-B finds from many starts, and Nelder and Mead from the best ends of these."""
 
     def total(p: Any) -> Any:
         with np.errstate(all="ignore"):
-            found = plain_objective(_constants(p, runs), runs, kind, delta, weight_N)
+            found = plain_objective(_constants(p, runs), runs, Objective.log_huber, 1e-3, weight_N)
         return np.where(np.isfinite(found), found, 1e9)
 
     def with_slope(p: Any) -> tuple[float, Floats]:
@@ -125,7 +117,7 @@ def least_by_scipy(
         at = total(np.concatenate([p[None], p + steps, p - steps]))
         return float(at[0]), (at[1:8] - at[8:]) / 2e-6
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     least, greatest = [-4, -4, 0, -3.5, -3.5, -2, -6], [1.5, 1.5, 1.6, 0.2, 0.2, 6, 6]
     options = {"maxiter": 300, "ftol": 1e-13}
     starts = rng.uniform(least, greatest, (n_starts, 7))

@@ -14,6 +14,7 @@ from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceParameters, optimum
+from tests.support.repeats import plain_law
 
 Floats = NDArray[np.float64]
 
@@ -172,11 +173,7 @@ def plain_y(form: str, S: Any, D: Any, U: Any) -> Any:
     if form == "kaplan":
         return ((of["N_c"] / S) ** (of["alpha_N"] / of["alpha_D"]) + of["D_c"] / D) ** of["alpha_D"]
     if form == "data_constrained":
-        U = np.minimum(U, D)
-        G = (of["alpha"] * of["A"] / (of["beta"] * of["B"])) ** (1 / (of["alpha"] + of["beta"]))
-        U_N = np.minimum(S, (U * G) ** (of["beta"] / of["alpha"]) * G)
-        D = U + U * of["R_D"] * (1 - np.exp(-(D / U - 1) / of["R_D"]))
-        S = U_N + U_N * of["R_N"] * (1 - np.exp(-(S / U_N - 1) / of["R_N"]))
+        return plain_law(of, S, D, U)
     return of["E"] + of["A"] * S ** -of["alpha"] + of["B"] * D ** -of["beta"]
 
 

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from scipy.stats import norm
 
 from rbpx.files.digest import digest
-from rbpx.store import schema
-from rbpx.store.store import Store, now
+from rbpx.store.store import Store
+from tests.support.drawn_runs import write_drawn, write_vocabulary
 
-V = 100_000
+V, TOKENIZER = 100_000, "1" * 16
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,6 @@ def write_surface(
     states: bool = False,
     variant: str | None = None,
     training_seed: int | None = None,
-    dataset: str = "synthetic",
 ) -> Store:
     """A store with a run for each size and number of tokens, or for each of some pairs of them.
 
@@ -122,9 +120,9 @@ def write_surface(
         facts = {"training_tokens": D, "revision": revision, "variant": variant, "size": str(S)}
         facts |= {"training_step": D // 1000} if states else {}
         facts |= {"training_seed": training_seed}
-        run_id = digest([family, variant, S, D, *([training_seed, dataset] if training_seed is not None else [])])
+        run_id = digest([family, variant, S, D, *([training_seed, "synthetic"] if training_seed is not None else [])])
         token_DT = np.tile(np.arange(n_tokens) % 3, (n_documents, 1))
-        _write_run(store, run_id, S, rank_DT, token_DT, dataset, family, facts)
+        _write_run(store, run_id, S, rank_DT, token_DT, "synthetic", family, facts)
     return store
 
 
@@ -139,10 +137,8 @@ def _write_run(
     training: dict[str, Any] | None = None,
     sources: Sequence[str] | None = None,
 ) -> None:
-    n_documents, n_tokens = rank_DT.shape
-    n = rank_DT.size
-    columns = {
-        "run_id": [run_id] * n,
+    (n_documents, n_tokens), n = rank_DT.shape, rank_DT.size
+    tokens = {
         "doc_id": np.repeat(np.arange(n_documents), n_tokens),
         "position": np.tile(np.arange(1, n_tokens + 1), n_documents),
         "token_id": token_DT.ravel(),
@@ -152,17 +148,7 @@ def _write_run(
         "first_byte": np.tile(4 * np.arange(1, n_tokens + 1), n_documents),
         "n_bytes": np.full(n, 4),
     }
-    tokens = pa.table({name: pa.array(columns[name], schema.TOKENS.field(name).type) for name in schema.TOKENS.names})
-    greater, first, counts = np.unique(columns["greater"], return_index=True, return_counts=True)
-    rank_counts = {
-        "run_id": [run_id] * len(greater),
-        "greater": greater,
-        "ties": np.zeros(len(greater), int),
-        "n_tokens": counts,
-        "sum_logprob": columns["logprob"][first] * counts,
-    }
     documents = {
-        "run_id": [run_id] * n_documents,
         "doc_id": np.arange(n_documents),
         "source_id": [str(d) for d in range(n_documents)] if sources is None else list(sources),
         "n_bytes": np.full(n_documents, 4 * n_tokens),
@@ -170,45 +156,22 @@ def _write_run(
         "n_scored": np.full(n_documents, n_tokens),
         "n_bytes_scored": np.full(n_documents, 4 * n_tokens),
     }
-    facts = {
-        "run_id": run_id, "protocol": "paper", "window": 512, "dtype": "float32", "head": "linear",
-        "non_embedding_params": S, "total_params": 2 * S, "vocab_size": V, "n_documents": n_documents, "n_skipped": 0,
-        "n_tokens": n, "n_bytes": 4 * n, "n_bytes_scored": 4 * n,
-        "cross_entropy_nats": -float(columns["logprob"].mean()),
-        "text_hash": dataset, "tokenizer_hash": "1" * 16, "weights_hash": run_id, "device": "cpu", "n_processes": 1,
-        "tokens_per_s": 1.0, "wall_s": 1.0, "peak_mib": 1.0, "started_at": now(), "versions": {},
-    }  # fmt: skip
-    tables = {
-        "tokens": tokens,
-        "rank_counts": pa.table({k: pa.array(v, schema.RANK_COUNTS.field(k).type) for k, v in rank_counts.items()}),
-        "documents": pa.table({k: pa.array(v, schema.DOCUMENTS.field(k).type) for k, v in documents.items()}),
-    }
-    if not store.has_vocab(facts["tokenizer_hash"]):
-        ids = {"tokenizer_hash": [facts["tokenizer_hash"]] * 3, "token_id": [0, 1, 2], "text": ["a", "b", "c"]}
-        store.write_file(
-            "vocab",
-            facts["tokenizer_hash"],
-            pa.table({name: pa.array(ids[name], schema.VOCAB.field(name).type) for name in ids}),
-        )
-    store.write_run(run_id, facts, tables)
-    cell = {
-        "cell_key": f"cell-{run_id}", "run_id": run_id, "family": family, "size": str(S), "model": f"{family}-{S}",
-        "revision": None, "commit": None, "dataset": dataset, "asked_at": now(), "config": {}, **(training or {}),
-    }  # fmt: skip
-    store.write_record("cells", cell["cell_key"], cell)
+    write_vocabulary(store, TOKENIZER, ["a", "b", "c"])
+    facts = {"vocab_size": V, "text_hash": dataset, "tokenizer_hash": TOKENIZER, "weights_hash": run_id}
+    cell = {"family": family, "size": str(S), "model": f"{family}-{S}", "dataset": dataset, **(training or {})}
+    write_drawn(store, run_id, S, tokens, documents, facts, cell)
 
 
 def write_ranks(
     store: Store,
     ranks: dict[int, Any],
     token_DT: Any,
-    family: str = "learned",
     S: int = 40_000,
     training_seed: int | None = None,
-    dataset: str = "synthetic",
 ) -> None:
     """Checkpoints of one training into a store: D -> the rank of each token, [documents, tokens]; ids below 3."""
     for D, rank_DT in ranks.items():
         facts = {"training_tokens": D, "revision": f"step{D // 1000}", "size": str(S), "training_step": D // 1000}
-        run_id = digest([family, S, D, training_seed, dataset])
-        _write_run(store, run_id, S, rank_DT, token_DT, dataset, family, {**facts, "training_seed": training_seed})
+        run_id = digest(["learned", S, D, training_seed, "synthetic"])
+        facts |= {"training_seed": training_seed}
+        _write_run(store, run_id, S, rank_DT, token_DT, "synthetic", "learned", facts)
