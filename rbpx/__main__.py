@@ -1,4 +1,4 @@
-"""`python -m rbpx`: runs a command line and returns its exit status."""
+"""`python -m rbpx`."""
 
 import errno
 import os

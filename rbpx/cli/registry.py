@@ -25,7 +25,7 @@ class Verb:
     Attributes:
         order: its place among the verbs; the questions are at 100.
         takes_words: besides key=value, as the query of sql.
-        more: names of keys of the questions that it asks.
+        more: as in `Asking`.
         performs: whether its request names questions, whose keys it then has too.
         summary: the first line of its file's docstring; `help` is the rest.
     """

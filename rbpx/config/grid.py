@@ -37,13 +37,10 @@ class Cell:
     Options at the default of versions that lacked them do not change its key, nor do S and the last three fields.
 
     Attributes:
-        model: hub id, folder or bundled name.
         model_hash: checksum of a local model; a hub id is identified by its revision.
         revision: as requested; None is the hub's default.
         non_embedding_params: S as published.
         text_hash: of the drawn documents; None if they are not on this machine, so that `key` finds no run.
-        window: None is the model's context.
-        stride: None for half a window.
         engine_version: as requested; None accepts the engine's.
         stored_as: type of the weights in a GGUF file, such as Q4_1; the file's checksum is in the key.
     """

@@ -35,7 +35,7 @@ class Asking:
     """The keys of a verb.
 
     Attributes:
-        more: names of keys of the questions that it asks.
+        more: names of keys of the questions.
         performs: returns the keys of each question that its request names.
     """
 

@@ -160,7 +160,7 @@ class Head:
         The returned function waits for the device and gives the ranks.
 
         Raises:
-            NonFiniteLogits: a row of logits contains NaN, +inf or -inf; on a GPU the returned function raises it.
+            NonFiniteLogits: as `rank_logits`; on a GPU the returned function raises it.
             ValueError: there is no product, or there is not one target per position.
         """
         if self.logits is None:

@@ -119,8 +119,8 @@ def load_model(
 ) -> LoadedModel:
     """Load a model from a hub id, a folder, a GGUF file or the package (`rbpx:PATH`); runs no code of the repository.
 
-    `cache` is a file of hashes of large files; `pickled` allows tensors of pytorch_model.bin if there are no
-    safetensors; sizes are of the model without its adapter.
+    `cache` is as in `describe_model`; `pickled` allows tensors of pytorch_model.bin if there are no safetensors; sizes
+    are of the model without its adapter.
 
     Raises:
         RbpxError: it is not a causal language model, weights are missing, or its tokenizer or adapter does not fit.

@@ -89,7 +89,7 @@ def add_tile(
         high_n: upper bound.
         above_n: entries greater than `high_n`.
         near_nK: the first K logits within the bounds.
-        n_near_n: number of logits within the bounds.
+        n_near_n: number of these logits.
         own_n: the target's logit, once its tile has been added.
         top_n: a logit that none so far exceeds by more than `_SPREAD`; -inf before the first tile.
         sum_n: float64, sum of exp(z - top).

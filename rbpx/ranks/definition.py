@@ -90,7 +90,7 @@ def rank_hidden(
     `head` maps hidden states of n positions to their float32 logits [n, V].
 
     Raises:
-        NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
+        NonFiniteLogits: as `rank_logits`; its `row` counts from the first of all N.
         ValueError: the head's logits are not float32 or not [n, vocab_size], or there is not one target per position.
     """
     return begin_ranks(hidden_ND, targets_N, head, vocab_size, chunk_bytes)()

@@ -45,7 +45,7 @@ def rank_part(hidden_ND: Tensor, targets_N: Tensor, head: Map, part: VocabularyP
     The target's logit comes from the process that holds it. The log-probability is summed in float64, part by part.
 
     Raises:
-        NonFiniteLogits: a row of logits contains NaN, +inf or -inf, in whichever process; all raise it.
+        NonFiniteLogits: as `rank_logits`, in whichever process; all raise it.
         ValueError: the logits are not float32, or not [n, v].
     """
     rows = max(1, chunk_bytes_for(hidden_ND.device, part.widest) // (_BYTES_PER_LOGIT * part.widest))

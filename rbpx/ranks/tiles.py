@@ -38,7 +38,7 @@ def rank_tiles(
     each logit by itself afterwards, monotonically: a scale, a soft cap.
 
     Raises:
-        NonFiniteLogits: a row of logits contains NaN, +inf or -inf; its `row` counts from the first of all N.
+        NonFiniteLogits: as `rank_hidden`.
         ValueError: there is not one target per position.
     """
     head = (weight_VD, bias_V, finish)

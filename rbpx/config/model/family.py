@@ -97,7 +97,7 @@ class SizeConfig:
     Attributes:
         id: hub id, folder or bundled name.
         non_embedding_params: S; by default computed from the shape, counted again when the model is loaded.
-        shape: keys of a transformers configuration, in addition to those of the family.
+        shape: keys besides those of the family.
         source: where the shape is published.
         verified: whether S was checked against the released weights.
         revisions: names of further checkpoints of this size, in folders beside the one of `id`.
@@ -134,7 +134,6 @@ class ModelConfig:
         checkpoints: steps published as revisions stepN: numbers, and ranges {from: 1000, to: 143000, by: 1000}.
         tokens_per_step: revision stepN has seen N times as many.
         steps: of the whole training, at revision main.
-        training_source: where the training is described.
         tokens: training_tokens of the models of `id`, one number or a list; so are the facts that follow.
     """
 

@@ -101,11 +101,8 @@ class Task:
 
     Attributes:
         target: what is scored, if there are no choices; else what follows each choice that stands in the context.
-        choices: a column that holds a list, or one template for each choice.
-        right: the column that says which choice is right.
-        labels: the values of `right`: a column that holds a list, or the labels themselves; None if it counts from 0.
+        labels: None if `right` counts from 0.
         domains: category -> its domain.
-        messages: the column of a conversation, each of whose answers is an item.
     """
 
     context: Template

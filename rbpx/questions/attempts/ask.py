@@ -1,4 +1,4 @@
-"""Answers `attempts` with tables, sentences and figures: pass@k, exponents, forecasts and laws."""
+"""Answers `attempts`: pass@k, exponents, forecasts and laws."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

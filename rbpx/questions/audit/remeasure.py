@@ -1,8 +1,8 @@
 """Measures some documents of stored runs again and returns the comparison; writes nothing.
 
-rbpx measures in float32, one window at a time, so that an error of batching does not recur. A run of another engine is
-refused if it is further from that than rounding explains, which for a 16-bit run is measured too. With engine=, the
-engine itself measures again, in another order.
+rbpx measures in float32, one window at a time, so that an error of batching does not recur. What rounding explains of
+a run of another engine is measured too where it has 16 bits. With engine=, the engine itself measures again, in another
+order.
 """
 
 import logging

@@ -62,8 +62,6 @@ class Rescorer:
     ) -> tuple[pa.Table, str]:
         """Scores documents of a run in a precision, by default its own; returns tokens, and their speed as text.
 
-        Each window is a batch of its own, so that results do not depend on others.
-
         Raises:
             RbpxError: the model or the text is not what was measured, or no such document has a scored token.
         """

@@ -1,4 +1,4 @@
-"""Answers `compare`: how two models differ on each text, by part and hits."""
+"""Answers `compare`."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

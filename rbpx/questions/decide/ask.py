@@ -1,4 +1,4 @@
-"""Answers the question decide, by tables and sentences."""
+"""Answers `decide`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Answers the question emergence: how often N tokens in a row are right, and the laws of such windows."""
+"""Answers `emergence`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ LAWS: Final = table_of(
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: EmergenceKeys) -> Result:
-    """Counts or reads the windows at each k, and fits their laws."""
+    """The windows at each k with their laws."""
     found = [*windows_of(connection, group, request)]
     says = [_sentence(group, of) for of in sorted(found, key=lambda of: of.spoken_of is None)]
     return Result(

@@ -1,4 +1,4 @@
-"""Answers the question entropy: the terms of cross-entropy for each run, their shares of it, and their laws.
+"""Answers `entropy`: the terms for each run, their shares of cross-entropy, and their laws.
 
 Source: arXiv 2510.04067, which claims that only error-entropy scales.
 """

@@ -1,4 +1,4 @@
-"""Answers `exponents`: compares the exponents of laws in S for each family and text.
+"""Answers `exponents`.
 
 Source: RBP paper (arXiv 2510.20387), table 2 and section 5. Shapes: N sizes, B replicates, K ranks.
 """

@@ -1,4 +1,4 @@
-"""Answers the question fit: the laws, and the scores of each model."""
+"""Answers `fit`: the laws, and the scores of each model."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

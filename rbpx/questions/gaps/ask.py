@@ -1,4 +1,4 @@
-"""Answers `gaps`, by tables and sentences."""
+"""Answers `gaps`."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

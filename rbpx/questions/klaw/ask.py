@@ -1,4 +1,4 @@
-"""Answers the question klaw: the law in k of each run of a group, one law for all, and the exchange rate of k and size.
+"""Answers `klaw`: the law in k of each run, one law for all, and the exchange rate of k and size.
 
 Source: RBP paper (arXiv 2510.20387), appendix B, figure 9, table 1.
 """

@@ -1,4 +1,4 @@
-"""Answers the question learning, a result for each family."""
+"""Answers `learning`, a result for each family."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Answers `outcomes`, by tables and sentences."""
+"""Answers `outcomes`."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial

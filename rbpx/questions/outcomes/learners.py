@@ -1,7 +1,6 @@
 """Learns which tokens are hits from the outcomes of their sequences alone, and scores what was learned.
 
-Outcomes are of the largest model; features are of the next smaller one on the same tokens. The learner is trained on
-some documents and scored on the others. Source: arXiv 2306.11343.
+Source: arXiv 2306.11343.
 
 Shapes: T tokens, Q sequences, N tokens of each, F features, D documents.
 """

@@ -1,4 +1,4 @@
-"""Answers the question predict, by tables, figures and sentences."""
+"""Answers `predict`."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -50,11 +50,7 @@ _MOST_LEFT_OUT: Final = 3  # of the sizes in a backtest
 
 
 def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: PredictKeys) -> Result:
-    """Backtests every requested law and extrapolates it to the requested sizes, by default ten times the largest.
-
-    With `D` it predicts at points of size and tokens from all trainings of the group; with `axis=QUANTITY@TEXT` from a
-    loss on another text.
-    """
+    """Backtests every requested law and extrapolates it to the requested sizes, by default ten times the largest."""
     if isinstance(request.axis, OnText):
         from rbpx.questions.predict.losses import predict_from_losses  # slow to import, and laws in size do not need it
 

@@ -67,7 +67,6 @@ class CalibrationPrediction:
 
     Attributes:
         calibration: predicts y, or the odds of misses; None with too few points.
-        predictions: a row for each model.
         tests: backtests of the smallest x; with all families, of each from the others.
     """
 

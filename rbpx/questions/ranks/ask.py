@@ -1,4 +1,4 @@
-"""Answers the question ranks, by tables and sentences."""
+"""Answers `ranks`."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Answers the question regimes: up to which k the law of RBP_k holds, and whether noise ends it.
+"""Answers `regimes`.
 
 At large k few tokens are misses: the binomial noise follows from their count, that of the documents from the bootstrap.
 Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.

@@ -1,4 +1,4 @@
-"""Answers the question surface, by tables and sentences."""
+"""Answers `surface`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

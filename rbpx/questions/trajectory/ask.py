@@ -1,4 +1,4 @@
-"""Answers the question trajectory: where runs that are underway end."""
+"""Answers `trajectory`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

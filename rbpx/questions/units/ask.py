@@ -1,4 +1,4 @@
-"""Answers the question units: each run in units that can be compared across tokenizers, bits per byte and rank/V.
+"""Answers `units`.
 
 No law is fitted: bits per byte are nats per token times a constant of text and tokenizer, so their law in S has the
 exponent of cross-entropy. Shapes: D documents, R ranks, B replicates.
@@ -74,7 +74,7 @@ def _said(first: Record, last: Record) -> str:
 def express(
     counts: pa.Table, bytes_D: Floats, weights_BD: npt.NDArray[Any], vocab_size: int, n_effective: float
 ) -> dict[str, Estimate]:
-    """Expresses one run in units that can be compared across tokenizers.
+    """Expresses one run in units that tokenizers share.
 
     bits_per_byte are the nats of the scored tokens / ln 2 / the bytes of text (UTF-8) that they stand for; rank_50 a
     quantile of the rank, relative_rank_50 that / V; rbp_at_0.001_V Pr(rank <= share V), unknown below share V = 1.

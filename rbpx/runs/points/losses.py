@@ -31,7 +31,7 @@ class Pairs:
     """One quantity y of the models of a group against the quantity x of the axis.
 
     Attributes:
-        x_k: k of the quantity of the axis.
+        x_k: of the axis.
         members: the runs at which both are known and positive.
         alone: runs of models that were measured on the other text only; x_A are their x.
         doubts: warnings that hold before anything is fitted.

@@ -30,14 +30,11 @@ _PARTS: Final = {"value": "", "stderr": "_stderr"}  # of a quantity, where each 
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of one import.
+    """The result of one import; fields of its file and its columns are theirs.
 
     Attributes:
-        ignored: columns that were not recognised.
         n_not_chosen: rows that do not meet `where`.
         n_replaced: dropped by `keep` for another row of the same model and step.
-        n_missing: losses and accuracies that are empty or NaN, in rows with another value.
-        spoken: column -> how its heading was read, as `S times 1e6`.
         n_gone: observations that an earlier file of that name gave, and this one does not.
         notes: what else was left out, or may have to be.
     """
