@@ -18,7 +18,6 @@ from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel, load_model
 from rbpx.models.pretrained import load_weights
 from tests.support.commands import Answer, here
-from tests.support.stores import Family, cell_records
 
 
 def told(answer: Answer) -> list[str]:
@@ -141,14 +140,3 @@ def test_weights_that_are_not_those_that_were_hashed_are_not_loaded(
     monkeypatch.setattr("rbpx.models.load.load_weights", load_late)
     with pytest.raises(MeasureError, match="was written to while it was read"):
         load_model(str(folder), None, "float32", torch.device("cpu"))
-
-
-def test_weights_whose_link_leads_nowhere_fail_their_model_alone(family: Family, cwd: Path, tmp_path: Path) -> None:
-    broken = Path(shutil.copytree(family.folders["xs"], tmp_path / "xs"))
-    (broken / "model.safetensors").unlink()
-    (broken / "model.safetensors").symlink_to(tmp_path / "gone")
-    words = Family({"xs": broken, "s": family.folders["s"]}, family.text).words("xs", "s")
-    answer = here("measure", *words, "--store", tmp_path / "store", cwd=cwd, check=1)
-    assert "No such file or directory" in answer.stderr
-    assert "Traceback" not in answer.stderr
-    assert [record["size"] for record in cell_records(tmp_path / "store")] == ["s"]

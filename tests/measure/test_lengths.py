@@ -13,9 +13,9 @@ from rbpx.data.windows import Window
 from rbpx.errors import RbpxError
 from rbpx.models.lengths import Lengths, lengths_of
 from rbpx.models.load import LoadedModel
-from tests.support.architectures import tiny_config
+from tests.support.architectures import save_random, tiny_config
 from tests.support.audits import audit
-from tests.support.checkpoints import CONTEXT, TINY_TEXT, build_tokenizer
+from tests.support.checkpoints import CONTEXT, TINY_TEXT
 from tests.support.composed import here
 from tests.support.items import assert_as_alone, counted
 from tests.support.measuring import load, measure, windows_of
@@ -31,13 +31,7 @@ TEXTS = [TINY_TEXT[6][at:] for at in range(5)]
 
 
 def build(architecture: str, folder: Path, **changes: Any) -> LoadedModel:
-    from transformers import AutoModelForCausalLM
-
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = AutoModelForCausalLM.from_config(tiny_config(architecture, **changes))
-    model.save_pretrained(folder)
-    build_tokenizer("gpt_neox").save_pretrained(folder)
+    save_random(tiny_config(architecture, **changes), folder)
     return load(folder)
 
 

@@ -20,7 +20,7 @@ from tests.support.commands import here
 from tests.support.measuring import CPU, assert_same_rows, measure, windows_of
 from tests.support.model_hub import Hub
 from tests.support.reference import reference_rows
-from tests.support.stores import RESAMPLES, cell_records, manifests, run_folders
+from tests.support.stores import cell_records, manifests, run_folders
 
 IDS = torch.arange(3, 40)[None]
 
@@ -156,22 +156,6 @@ def test_base_and_adapters_are_variants_known_by_their_bytes(
     query = "SELECT variant, added_params FROM runs WHERE variant = 'b'"
     told = here("sql", query, "--format", "csv", "--store", store, cwd=cwd, check=0).stdout
     assert told.split() == ["variant,added_params", f"b,{2 * of_block}"]
-
-
-@needs_peft
-def test_adapters_of_three_sizes_are_a_law_of_their_own(
-    tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, tmp_path: Path, cwd: Path
-) -> None:
-    widths, store = (16, 32, 48), tmp_path / "store"
-    bases = [tiny_checkpoint("qwen2", tmp_path / f"base{width}", hidden_size=width) for width in widths]
-    tuned = [build_adapter("lora", "qwen2", base, tmp_path / "tuned" / base.name) for base in bases]
-    text = ("model.family=mine", "dataset=file", f"dataset.path={tiny_jsonl}", "--store", store)
-    for folders, more in ((bases, ()), (tuned, ("model.variant=lora",))):
-        names = ",".join(map(str, folders))
-        here("measure", "model=hub", f"model.id=[{names}]", *more, *text, cwd=cwd, check=0)
-    words = ("fit", "model=mine", "laws=cross_entropy", RESAMPLES, "--format", "json", "--store", store)
-    rows = json.loads(here(*words, cwd=cwd, check=0).stdout)
-    assert sorted((str(row["variant"]), row["n_points"]) for row in rows) == [("None", 3), ("lora", 3)]
 
 
 @needs_peft

@@ -1,17 +1,14 @@
 """The families of conf/model: S counted from each shape, by formula and in the reference tables; revisions."""
 
 import csv
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 from rbpx.config.options import Bos
 from rbpx.models.architecture import non_embedding_params, total_params
-from tests.support.commands import here
 from tests.support.families import NAMES, read_family
 from tests.support.formulas import FORMULAS
 
@@ -95,35 +92,3 @@ def test_sizes_are_verified_where_the_reference_tables_hold_them_and_nowhere_els
         for table in (counts, shapes):
             if config.id in table:
                 assert int(table[config.id]["non_embedding_params"]) == config.non_embedding_params, f"{name} {size}"
-
-
-# -------------------------------------------------------------------------------------------------- on the command line
-
-
-def test_a_family_composes_on_the_command_line_with_its_bos_policy(cwd: Path) -> None:
-    printed = OmegaConf.create(here("model=pythia", "--cfg", "job", cwd=cwd, check=0).stdout)
-    assert (printed.model.family, printed.model.bos) == ("pythia", "tokenizer")
-    assert list(printed.model.sizes) == list(read_family("pythia").sizes)
-
-
-def test_help_lists_every_family(cwd: Path) -> None:
-    words = here("--help", "all", cwd=cwd, check=0).stdout
-    assert set(NAMES) <= set(re.findall(r"[\w.-]*\w", words))
-
-
-def test_an_unknown_bos_policy_is_refused_in_one_line(cwd: Path) -> None:
-    answer = here("measure", "model=gpt2", "dataset=pydoc", "model.bos=always", cwd=cwd, check=2)
-    assert len(answer.stderr.strip().splitlines()) == 1
-    assert "always" in answer.stderr
-    assert "tokenizer, add, none" in answer.stderr
-
-
-def test_without_a_hub_a_size_ends_in_one_line(cwd: Path, tmp_path: Path) -> None:
-    words = ("model=gpt2", "size=gpt2", "dataset=pydoc", "limit=2", f"store={tmp_path / 's'}")
-    answer = here("measure", *words, cwd=cwd)
-    lines = [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")]
-    assert answer.returncode == 1
-    assert len(lines) == 1
-    assert "openai-community/gpt2 is no folder here and not in the hub's cache" in lines[0]
-    assert "python -m rbpx download model=gpt2 size=gpt2 dataset=pydoc limit=2" in lines[0]
-    assert "Traceback" not in answer.stderr

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rbpx.errors import RbpxError
-from rbpx.models.head import float32_product, head_input, open_head
+from rbpx.models.head import float32_product
 from tests.support.checkpoints import VOCAB_ROWS, build_tokenizer
 from tests.support.heads import (
     assert_rows_of_the_models_own_logits,
@@ -41,28 +41,6 @@ def test_rows_and_logits_are_those_that_the_model_itself_emits(
     name: str, checkpoint: Callable[[str], Path], tiny_text: list[str]
 ) -> None:
     check_in_float32(name, checkpoint(name), tiny_text)
-
-
-def test_finding_the_head_leaves_no_hook_behind(tiny_checkpoint: Callable[..., Path]) -> None:
-    model = load(tiny_checkpoint("gpt2")).model
-    open_head(model)
-    with torch.no_grad():
-        head_input(model, torch.arange(5)[None])
-        before = model(torch.arange(5)[None]).logits
-        assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
-        assert before.abs().max() < 50, "no state is driven up any more"
-
-
-def test_logits_of_unscored_positions_are_never_computed(
-    tiny_checkpoint: Callable[..., Path], tiny_text: list[str]
-) -> None:
-    loaded = load(tiny_checkpoint("qwen2"))
-    windows = windows_of(loaded, tiny_text)
-    emitted: list[tuple[int, ...]] = []
-    loaded.model.get_output_embeddings().register_forward_hook(lambda m, args, out: emitted.append(tuple(out.shape)))
-    measure(loaded, windows)
-    assert {len(shape) for shape in emitted} == {2}
-    assert sum(shape[0] for shape in emitted) == sum(w.n_scored for w in windows)
 
 
 # ---------------------------------------------------------------------------------------- behind the head, unknown

@@ -18,7 +18,8 @@ from rbpx.models.folder import hash_model, local_folder, weight_files
 from rbpx.models.hub import fetch
 from rbpx.models.load import load_model
 from rbpx.models.tokenizer import hash_tokenizer
-from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
+from tests.support.architectures import save_random, tiny_config
+from tests.support.checkpoints import VOCAB_ROWS, build_tokenizer
 from tests.support.composed import here
 from tests.support.measuring import load
 from tests.support.pickles import plant_pickle
@@ -220,14 +221,9 @@ def test_integers_and_8_bit_numbers_are_not_read_for_weights(dtype: torch.dtype,
 
 def test_numbers_of_8_bits_are_read_as_their_quantization_config_says(tmp_path: Path) -> None:
     """Blocks of float8 times their scales, which is what transformers makes of them without a GPU."""
-    from transformers import AutoModelForCausalLM, LlamaConfig
-
-    shape = {"vocab_size": VOCAB_ROWS, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1}
-    model = AutoModelForCausalLM.from_config(LlamaConfig(**shape, num_attention_heads=4, initializer_range=0.2))
-    model.save_pretrained(tmp_path)
-    build_tokenizer("gpt_neox").save_pretrained(tmp_path)
+    save_random(tiny_config("llama"), tmp_path)
     key = "model.layers.0.mlp.up_proj.weight"
-    coarse = (model.get_parameter(key).detach() * 100).to(torch.float8_e4m3fn)
+    coarse = (load_file(tmp_path / "model.safetensors")[key] * 100).to(torch.float8_e4m3fn)
 
     def quantise(weights: dict[str, torch.Tensor]) -> None:
         for name in [name for name in weights if name.endswith("_proj.weight")]:
@@ -371,14 +367,9 @@ def test_a_model_without_a_tokenizer_is_refused(folder: Path) -> None:
 
 def test_a_model_that_sees_what_it_predicts_is_refused(tmp_path: Path) -> None:
     """BERT loads as a causal language model; its logits know the label, and the padding."""
-    from transformers import AutoModelForCausalLM, BertConfig
-
-    shape = {"vocab_size": VOCAB_ROWS, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
-    config = BertConfig(**shape, num_attention_heads=4, max_position_embeddings=CONTEXT, initializer_range=0.2)
-    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "bert")
-    build_tokenizer("gpt2").save_pretrained(tmp_path / "bert")
+    save_random(tiny_config("bert", is_decoder=False), tmp_path)
     with pytest.raises(RbpxError, match="BertLMHeadModel is not causal"):
-        load(tmp_path / "bert")
+        load(tmp_path)
 
 
 # --------------------------------------------------------------------------------------------------- what is loaded

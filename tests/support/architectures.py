@@ -2,9 +2,10 @@
 out; of multimodal ones, with tiny towers.
 """
 
+from pathlib import Path
 from typing import Any
 
-from tests.support.checkpoints import CONTEXT, VOCAB_ROWS
+from tests.support.checkpoints import CONTEXT, VOCAB_ROWS, build_tokenizer
 
 _WIDTHS = ("hidden_size", "d_model", "n_embd", "dim", "emb_dim", "embed_dim", "embedding_dim", "embedding_size")
 _WIDTHS += ("word_embed_proj_dim", "attention_hidden_size", "lru_width")
@@ -79,6 +80,17 @@ def tiny_config(model_type: str, **changes: Any) -> Any:
         small["layer_types"] = (layer_types * 2)[:2]
     small |= OWN.get(model_type, {}) | changes
     return kind(**{parts[0]: small} if parts else small)
+
+
+def save_random(config: Any, folder: Path) -> None:
+    """A checkpoint of this configuration, with random weights and the tiny tokenizer of GPT-NeoX."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+    build_tokenizer("gpt_neox").save_pretrained(folder)
 
 
 _ROTATED = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [1, 1, 2]}}

@@ -21,8 +21,7 @@ from rbpx.errors import RbpxError, first_line
 from rbpx.models.architecture import context_of
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
-from tests.support.architectures import tiny_config
-from tests.support.checkpoints import build_tokenizer
+from tests.support.architectures import save_random, tiny_config
 from tests.support.places import DOCS
 
 TABLE = DOCS / "reference" / "architectures.csv"
@@ -69,10 +68,7 @@ def save_tiny(model_type: str, folder: Path, **changes: Any) -> None:
         n_params = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
     if n_params > _MOST_PARAMS:
         raise ValueError(f"{n_params:,} parameters are too many")
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    build_tokenizer("gpt_neox").save_pretrained(folder)
+    save_random(config, folder)
 
 
 def beyond(loaded: LoadedModel) -> str:

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from rbpx.data.corpus import Document
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.items import Part
 from rbpx.measure.extract import TokenColumns
 from rbpx.models.load import LoadedModel
-from tests.support.architectures import tiny_config
-from tests.support.checkpoints import build_tokenizer
+from tests.support.architectures import save_random, tiny_config
 from tests.support.measuring import load, measure
 from tests.support.reference import reference_rows
 
@@ -51,14 +49,8 @@ def documents(questions: Sequence[str], choices: Sequence[str] = CHOICES, before
 
 def build_shape(name: str, folder: Path) -> LoadedModel:
     """A tiny model of that kind."""
-    from transformers import AutoModelForCausalLM
-
     architecture, changes = SHAPES[name]
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = AutoModelForCausalLM.from_config(tiny_config(architecture, **changes))
-    model.save_pretrained(folder)
-    build_tokenizer("gpt_neox").save_pretrained(folder)
+    save_random(tiny_config(architecture, **changes), folder)
     return load(folder)
 
 
