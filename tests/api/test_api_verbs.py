@@ -1,11 +1,8 @@
 """What is no question, from Python: measure, report, export; and an answer printed as the verb prints it."""
 
-import csv
-import json
 import shutil
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 import rbpx
@@ -84,13 +81,9 @@ def test_measuring_from_python_makes_the_cells_of_the_verb_and_prints_nothing(
 
 def test_an_export_from_python_is_that_of_the_verb(store: Path, cwd: Path, tmp_path: Path) -> None:
     opened, query = rbpx.open(store), "SELECT size, n_tokens FROM runs ORDER BY size"
-    assert opened.export("runs", tmp_path / "runs.parquet") == tmp_path / "runs.parquet"
-    assert pq.read_table(tmp_path / "runs.parquet").num_rows == 5
-    for name in ("a.csv", "a.json"):
-        opened.export(query, tmp_path / name)
-        here("export", query, "--output", tmp_path / f"verb-{name}", "--store", store, cwd=cwd, check=0)
-        assert (tmp_path / name).read_bytes() == (tmp_path / f"verb-{name}").read_bytes()
-    assert len(json.loads((tmp_path / "a.json").read_text())) == len(list(csv.reader((tmp_path / "a.csv").open()))) - 1
+    assert opened.export(query, tmp_path / "a.json") == tmp_path / "a.json"
+    here("export", query, "--output", tmp_path / "verb.json", "--store", store, cwd=cwd, check=0)
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "verb.json").read_bytes()
     with pytest.raises(rbpx.RbpxError, match="does not say its format"):
         opened.export("runs", tmp_path / "a.txt")
 

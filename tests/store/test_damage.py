@@ -14,6 +14,7 @@ from rbpx.config.imports import ImportConfig
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.runs.documents import document_ranks
 from rbpx.store.imports.table import import_file
+from rbpx.store.merge import Folder, merge
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
@@ -213,7 +214,7 @@ def test_a_store_of_a_newer_format_is_refused_in_one_line(own_store: Path, cwd: 
 
 
 def test_a_store_of_format_1_is_read_as_it_was(own_store: Path) -> None:
-    """Format 1 had no n_bytes_scored and no format, and its pages no checksums."""
+    """Format 1 had no n_bytes_scored and no format, its pages no checksums and its records no seals."""
     asked = "SELECT size, k, ties, rbp, n_tokens, cross_entropy_nats FROM observations ORDER BY ALL"
     with connect(Store(own_store)) as connection:
         before = connection.execute(asked).fetchall()
@@ -227,7 +228,11 @@ def test_a_store_of_format_1_is_read_as_it_was(own_store: Path) -> None:
             pq.write_table(table.drop_columns(["n_bytes_scored"]) if name == "documents" else table, path)
             facts["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
         write_unsealed(folder / "manifest.json", facts)
+    for path in own_store.glob("[!.]*/[!.]*.json"):
+        write_unsealed(path, json.loads(path.read_text()))
     assert faults(own_store) == []
+    assert merge(Store(own_store.parent / "new"), Folder(Store(own_store))).skipped == []
+    assert faults(own_store.parent / "new") == []
     with connect(Store(own_store)) as connection:
         assert connection.execute(asked).fetchall() == before
         assert connection.execute("SELECT count(*), count(n_bytes_scored) FROM documents").fetchone() == (32, 0)

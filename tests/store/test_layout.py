@@ -53,15 +53,6 @@ def test_a_question_about_one_run_opens_no_file_of_another(tmp_path: Path) -> No
                 document_ranks(connection, gone, Ties.mid)
 
 
-def test_rows_of_all_runs_still_say_whose_they_are(tmp_path: Path) -> None:
-    store = write_store(tmp_path, TRUTH, seed=3)
-    with connect(store) as connection:
-        rows = connection.sql("SELECT run_id, count(*) FROM tokens GROUP BY ALL ORDER BY ALL").fetchall()
-        two = connection.sql(f"SELECT DISTINCT run_id FROM tokens WHERE run_id >= '{store.run_ids()[2]}'").fetchall()
-    assert rows == [(run_id, 40 * 60) for run_id in store.run_ids()]
-    assert sorted(run_id for (run_id,) in two) == store.run_ids()[2:]
-
-
 @pytest.mark.parametrize("ties", ["pessimistic", "mid"])
 def test_shares_of_a_run_and_of_its_resamples_are_those_of_a_plain_loop(ties: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)

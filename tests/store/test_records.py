@@ -23,7 +23,7 @@ from rbpx.store.verify import verify
 from tests.support.composed import here
 from tests.support.damage import faults, flip, run_of, say
 from tests.support.filled import filled
-from tests.support.stores import cell_records, write_unsealed
+from tests.support.stores import cell_records
 
 S = "non_embedding_params"
 
@@ -98,16 +98,6 @@ def test_a_flipped_digit_is_named_by_verify_left_out_of_answers_and_not_merged(o
     assert [line.split(" has changed")[0] for line in kept_out if "fits" not in line] == [
         *(f"cells/{other.name}: it", f"run {run_id}: it is corrupt: it"),
     ]
-
-
-def test_a_record_without_a_seal_is_one_of_an_earlier_version_and_taken(own_store: Path, tmp_path: Path) -> None:
-    before = answered(own_store)
-    for path in [*own_store.glob("[!.]*/[!.]*.json"), *own_store.glob("runs/*/manifest.json")]:
-        write_unsealed(path, json.loads(path.read_text()))
-    assert faults(own_store) == []
-    assert answered(own_store) == before == ({"xs": 1_000, "s": 4_000, "m": 16_000, "l": 64_000}, [])
-    assert merge(Store(tmp_path / "new"), Folder(Store(own_store))).skipped == []
-    assert faults(tmp_path / "new") == []
 
 
 # ------------------------------------------------------------------------------------------------------------ manifests
