@@ -15,9 +15,10 @@ from rbpx.cli import registry
 from rbpx.cli.help import help_text
 from rbpx.config.folders import folder
 from rbpx.config.imports import ImportConfig
-from rbpx.config.keys.key import Key
+from rbpx.config.keys.key import Key, keys_of
 from rbpx.config.keys.output import LOOKS
 from rbpx.config.model.family import ModelConfig, SizeConfig
+from rbpx.config.model.training import TrainingFacts
 from rbpx.config.request import KEYS
 from rbpx.config.text.dataset import DatasetConfig, ProtocolConfig
 from rbpx.questions import registry as questions
@@ -80,16 +81,24 @@ def keys() -> str:
     parts = ["\n".join(_line(key.name, key.default, _meant(key)) for key in KEYS.values() if key.help)]
     parts += [
         f"\n## {group}\n\n{plain(str(kind.__doc__).split(chr(10))[0])}\n\n"
-        + "\n".join(_line(each.name, _default(each), plain(meanings(kind)[each.name])) for each in fields(kind))
+        + "\n".join(_line(each.name, _default(each), _said(kind, each.name)) for each in fields(kind))
         for group, kind in groups
     ]
     return "\n".join(parts)
 
 
+def _said(kind: type, field: str) -> str:
+    """What help says of a key of a group, behind its value there, and what the docstring of the group adds."""
+    key = keys_of(kind).get(field)
+    helped = "" if key is None else f"{key.shown} {key.told}" if key.told.startswith("or ") else key.told
+    said = "; ".join(filter(None, (helped, meanings(kind).get(field, "").rstrip("."))))
+    return f"{plain(said)}." if said else ""
+
+
 def _line(key: str, default: Any, meaning: str) -> str:
-    """A key with its default, where it has one, and what it means."""
+    """A key with its default, where it has one, and what it means, where its name does not say it."""
     none = default is None or default in ("", [], {}) or is_dataclass(default)
-    return f"- {name(key)}{'' if none else f' ({_shown(default)})'}: {meaning}"
+    return f"- {name(key)}{'' if none else f' ({_shown(default)})'}{f': {meaning}' if meaning else ''}"
 
 
 def _shown(default: Any) -> str:
@@ -109,8 +118,9 @@ def _meant(key: Key) -> str:
 
 
 def meanings(kind: type) -> dict[str, str]:
-    """The attributes that the docstrings of a class and of its bases explain."""
-    section = "".join(cleandoc(str(each.__doc__)).partition("Attributes:")[2] for each in reversed(kind.__mro__))
+    """The attributes that the docstrings of a class and of its bases explain, or that of the facts of a training."""
+    classes = (TrainingFacts, *reversed(kind.__mro__))
+    section = "".join(cleandoc(str(each.__doc__)).partition("Attributes:")[2] for each in classes)
     found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
     return {key: " ".join(text.split()) for key, text in found}
 

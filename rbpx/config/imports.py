@@ -114,7 +114,8 @@ def _fact(where: str, key: Any, value: Any) -> Any:
 class ImportConfig:
     """One file of published results: what its columns mean, and values for rows that do not name one.
 
-    `file` is relative to the study's file in a named study.
+    Attributes:
+        file: in a named study, relative to the study's file.
     """
 
     file: str | None = None

@@ -108,7 +108,7 @@ class Joined(Enum):
 
 
 class FewshotDraw(Enum):
-    """Whether all items (of a category) share their examples, or each has its own."""
+    """How examples are drawn."""
 
     fixed = "fixed"
     item = "item"

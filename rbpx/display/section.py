@@ -40,7 +40,7 @@ class TextReading(NamedTuple):
 class Passage:
     """A stretch of a document under one model or two, side by side.
 
-    `rule` says why it was chosen, and how much of it this is; `command` shows all of it.
+    `rule` says why it was chosen, and how much this is; `command` shows all.
     """
 
     name: str

@@ -38,7 +38,6 @@ class Needed:
         place: kind, ORG/NAME, and revision as requested, "" for the hub's default.
         fetch: makes it available to `measure`; of a model, calls its argument with the bytes that came.
         is_drawn: False for a sample that the store lacks.
-        problem: why it cannot be downloaded.
     """
 
     place: tuple[str, str, str]

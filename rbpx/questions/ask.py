@@ -57,7 +57,7 @@ def open_filled(name: str, source: str | None = None) -> Store:
 def answer(name: str, grids: Sequence[Grid], required: bool = True) -> list[Result]:
     """Asks one question about all grids together and stores its fits.
 
-    Returns a result for each group of runs, or for each family where the question compares groups.
+    Returns a result for each group, or for each family where the question compares groups.
 
     Raises:
         RbpxError: the store is empty, nothing in it matches, or (`required`) no group has enough sizes for a law.

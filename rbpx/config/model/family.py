@@ -92,7 +92,7 @@ _KEYS: Final = {each.name: each.name.removeprefix("training_") for each in field
 
 @dataclass
 class SizeConfig:
-    """One size of a family (model.sizes.NAME), with facts of its training as of `TrainingFacts`.
+    """One size of a family (model.sizes.NAME), with its training.
 
     Attributes:
         id: hub id, folder or bundled name.
@@ -119,7 +119,7 @@ class SizeConfig:
 
 @dataclass
 class ModelConfig:
-    """A family of models (conf/model/*.yaml); keys with help are not explained again here.
+    """A family of models (conf/model/*.yaml).
 
     Attributes:
         id: hub ids, folders or GGUF files, in place of `sizes`.
@@ -134,6 +134,7 @@ class ModelConfig:
         checkpoints: steps published as revisions stepN: numbers, and ranges {from: 1000, to: 143000, by: 1000}.
         tokens_per_step: revision stepN has seen N times as many.
         steps: of the whole training, at revision main.
+        training_source: where the training is described.
         tokens: training_tokens of the models of `id`, one number or a list; so are the facts that follow.
     """
 

@@ -27,7 +27,6 @@ class ProtocolConfig:
         window: tokens that the model reads at once; null is its context.
         whole: reads documents to their end, window after window, not their first window alone.
         stride: tokens from one window to the next, with `whole`; null is half a window.
-        prefix: null is what the tokenizer puts before the document.
     """
 
     name: str = "paper"
@@ -90,12 +89,13 @@ class DatasetConfig(ItemKeys):
     """A dataset (conf/dataset/*.yaml); the keys of `ItemKeys` make items of its rows.
 
     Attributes:
-        name: in the store; by default as `file_name`.
+        name: in the store; by default that of the file or folder at `path`, with its chunk: notes-paragraph.
         kind: `stdlib` and `pydoc` are built in, a `file` needs a path, a `hub` an id.
         path: a file, a folder or a glob to read instead of the named source.
         hub: ORG/NAME of a dataset.
         subset: the configuration of the repository, if it has several.
         split: one, or several, such as validation+test.
+        revision: branch, tag or commit on the hub.
         fields: of a row, joined by newlines into a document.
         articles: rows are lines of a running text; documents begin at lines ` = Title = `.
         where: column -> the value that a row must have there, such as {meta.pile_set_name: Github}.

@@ -151,7 +151,9 @@ class ItemKeys:
         domains: domain -> its categories; slices=domain compares them.
         fewshot: examples, with their right answers, before each context.
         fewshot_split: of the examples; by default the dataset's own, without the item itself.
+        fewshot_path: a file of the examples.
         fewshot_seed: null takes the first ones.
+        fewshot_draw: whether items (of a category) share their examples (fixed) or each has its own (item).
         chance: success of guessing, for imported results of this task.
     """
 

@@ -278,7 +278,6 @@ class Figure:
     Attributes:
         name: unique within its section, and part of file names.
         says: for those who cannot see it.
-        sql: a query of the store that gives these numbers.
     """
 
     name: str

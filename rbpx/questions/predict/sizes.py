@@ -40,7 +40,7 @@ class LawPrediction:
     Attributes:
         law: by the first method that has numbers; the averaged prediction uses its points.
         n_smaller: how many smaller runs fail to predict the largest, if they do.
-        fit: the row of `fits` of `law`, among those of all methods.
+        fit: the row of `fits` of `law`.
         rows: first the answer, `combined` or else the first method, with its backtests, predictions with other or no
             fixed parameters and without the largest runs, or `none`; then single forms and the other methods.
     """

@@ -64,7 +64,7 @@ class _Quantity(NamedTuple):
         alone: the fits without bootstrap replicates, since a new run is read on the same documents.
         tests: of each form on the largest runs.
         budgets: predictions of larger budgets by the average over forms.
-        records: the rows of `fits`, by form.
+        records: rows of `fits`, by form.
     """
 
     trained: Trained
