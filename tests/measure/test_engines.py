@@ -210,6 +210,8 @@ def test_what_passes_in_the_middle_of_a_cell_is_asked_again(
         asked = [body for path, body, _ in engine.asked if path == "/v1/completions"]
         assert len(asked) == 4 + n_spoilt
         assert asked[1 : 2 + n_spoilt] == [asked[1]] * (1 + n_spoilt)
+        salts = {body["cache_salt"] for body in asked}
+        assert (len(salts), min(map(len, salts)) >= 32) == (4, True), "each request has one of its own, asked again too"
     assert waits == [1.0, 4.0, 16.0]
     assert all(column.equals(found[1][name]) for name, column in found[0].items())
 

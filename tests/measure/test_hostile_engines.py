@@ -1,4 +1,4 @@
-"""A server's key goes nowhere else, each request has a salt of its own, and no softmax excludes its own ranks."""
+"""A server's key goes nowhere else, and no softmax excludes its own ranks."""
 
 import json
 import math
@@ -76,39 +76,6 @@ def test_a_redirect_is_not_followed_and_the_key_stays_at_home(
     assert told.endswith(", or check engine.url")
     assert elsewhere == []
     assert [headers["Authorization"] for _, headers in asked] == ["Bearer secret"]
-
-
-# --------------------------------------------------------------------------------------------------- prefix caching
-
-
-def test_every_request_has_a_salt_of_its_own_and_the_same_when_it_is_asked_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("rbpx.measure.engine._WAITS_S", (0.0,))
-    bodies: list[Any] = []
-    with served(completing(bodies, [200, 503, 200])) as url:
-        server = Server(EngineConfig(url=url))
-        for _ in range(2):
-            server.prompt_logprobs("m", [[1]])
-    first, second, again = (body["cache_salt"] for body in bodies)
-    assert first != second == again
-    assert min(map(len, (first, second))) >= 32
-
-
-def completing(bodies: list[Any], statuses: list[int]) -> type[BaseHTTPRequestHandler]:
-    """A server that answers completions with these statuses, one after the other."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            status = statuses[len(bodies) - 1]
-            told = {"choices": [{"index": 0}]} if status == 200 else {"error": "busy"}
-            answering(status, json.dumps(told).encode())(self)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    return Handler
 
 
 # ---------------------------------------------------------------------------------------- ranks and log-probabilities

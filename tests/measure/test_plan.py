@@ -113,8 +113,9 @@ def test_a_new_model_with_a_tokenizer_of_the_store_has_counted_tokens_and_flops(
 
 
 def test_what_items_begin_with_alike_is_planned_once(cwd: Path, tmp_path: Path) -> None:
-    """Estimated before any run; then counted by a run, held against a trie of tokens counted node by node."""
+    """Estimated before any run; then counted by a run, held against what is read where each beginning is read once."""
     from rbpx.data.harness_windows import cut_as_harness
+    from rbpx.measure.reading.branches import read_once
     from rbpx.models.folder import local_folder
     from rbpx.models.tokenizer import load_tokenizer
 
@@ -131,19 +132,15 @@ def test_what_items_begin_with_alike_is_planned_once(cwd: Path, tmp_path: Path) 
     folder = local_folder(bundled_id("3k"))
     assert folder is not None
     windows = cut_as_harness(documents(questions, choices, before), load_tokenizer(folder, "3k"), 512)
-    free = [int(window.scored.argmax()) - 1 for window in windows]
-    nodes = {window.ids[:n].tobytes() for window, most in zip(windows, free, strict=True) for n in range(1, most + 1)}
-    lengths = [len(node) // 4 for node in nodes]
-    for window, most in zip(windows, free, strict=True):
-        lengths += range(most + 1, window.n_read + 1)
-    assert len(lengths) < sum(window.n_read for window in windows) / 3
+    n_read, n_pairs = read_once(windows)
+    assert n_read < sum(window.n_read for window in windows) / 3
 
     (estimated,) = plan("model=ladder", "size=7k", *words, cwd=cwd)
     here("measure", "model=ladder", "size=3k", *words, cwd=cwd, check=0)
     (counted,) = plan("model=ladder", "size=7k", *words, cwd=cwd)
     S, V, d = 7272, 4096, 24
     n_scored = sum(window.n_scored for window in windows)
-    work = 2 * S * len(lengths) + 2 * V * d * n_scored + 4 * d * sum(2 * n - 1 for n in lengths)
+    work = 2 * S * n_read + 2 * V * d * n_scored + 4 * d * n_pairs
     assert (counted["tokens"], counted["tokens_counted"]) == (n_scored, True)
     assert 1 <= counted["flops"] / work < 1.05, "beginnings that are not worth a pass are read again"
     assert 0.6 < estimated["tokens"] / n_scored < 1.6

@@ -114,19 +114,6 @@ def test_a_model_whose_cache_does_not_continue_reads_each_choice_whole(
     assert sum(n_read) > sum(window.n_read for window in windows), "the trial, and every choice"
 
 
-def test_the_trial_of_a_cache_reads_the_longest_choice_hardly_more_than_twice(
-    shaped: Callable[[str], LoadedModel],
-) -> None:
-    """Once whole, and once in parts, of which the last two of eight tokens are read in three rows and in two."""
-    loaded = shaped("llama")
-    windows = cut_as_harness(documents(QUESTIONS, before=EXAMPLES * 4), loaded.tokenizer, 512)
-    with counted(loaded) as n_read:
-        measure(loaded, windows, 10**6)
-    longest = max(window.n_read for window in windows)
-    assert n_read[0] == longest
-    assert sum(n_read[:6]) == 2 * longest + 3 * 8
-
-
 def test_memory_that_runs_out_with_shared_beginnings_halves_the_batches(shaped: Callable[[str], LoadedModel]) -> None:
     loaded = shaped("gpt2")
     windows = cut_as_harness(documents(QUESTIONS, before=EXAMPLES), loaded.tokenizer, 512)
