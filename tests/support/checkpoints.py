@@ -96,42 +96,29 @@ def build_tokenizer(arch: str) -> "PreTrainedTokenizerFast":
 
 
 def _config(arch: str, hidden_size: int, layers: int, context: int) -> "PretrainedConfig":
-    from transformers import GPT2Config, GPTNeoXConfig, OPTConfig, Qwen2Config
+    from transformers import AutoConfig
 
-    common: dict[str, Any] = {"vocab_size": VOCAB_ROWS, "bos_token_id": None, "eos_token_id": None}
-    plain = common | {
-        "hidden_size": hidden_size,
-        "num_hidden_layers": layers,
-        "num_attention_heads": 4,
-        "max_position_embeddings": context,
-    }
-    match arch:
-        case "gpt2":
-            shape = {"n_embd": hidden_size, "n_layer": layers, "n_head": 4, "n_positions": context}
-            return GPT2Config(**common, **shape, initializer_range=INITIALIZER_STD, tie_word_embeddings=True)
-        case "opt" | "opt350":
-            post_norm = arch == "opt350"
-            return OPTConfig(
-                **plain,
-                ffn_dim=4 * hidden_size,
-                word_embed_proj_dim=hidden_size // 2 if post_norm else hidden_size,
-                do_layer_norm_before=not post_norm,
-                init_std=INITIALIZER_STD,
-                tie_word_embeddings=True,
-            )
-        case "gpt_neox":
-            return GPTNeoXConfig(
-                **plain,
-                intermediate_size=4 * hidden_size,
-                initializer_range=INITIALIZER_STD,
-                tie_word_embeddings=False,
-            )
-        case "qwen2":
-            return Qwen2Config(
-                **plain,
-                intermediate_size=3 * hidden_size,
-                num_key_value_heads=2,
-                initializer_range=INITIALIZER_STD,
-                tie_word_embeddings=True,
-            )
-    raise ValueError(f"{arch} is none of {ARCHITECTURES}")
+    kind = arch.removesuffix("350")
+    post_norm = kind != arch
+    own: dict[str, Any] = {
+        "gpt2": {},
+        "opt": {
+            "ffn_dim": 4 * hidden_size,
+            "word_embed_proj_dim": hidden_size // 2 if post_norm else hidden_size,
+            "do_layer_norm_before": not post_norm,
+        },
+        "gpt_neox": {"intermediate_size": 4 * hidden_size},
+        "qwen2": {"intermediate_size": 3 * hidden_size, "num_key_value_heads": 2},
+    }[kind]
+    return AutoConfig.for_model(
+        kind,
+        vocab_size=VOCAB_ROWS,
+        **dict.fromkeys(("bos_token_id", "eos_token_id")),
+        hidden_size=hidden_size,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        max_position_embeddings=context,
+        tie_word_embeddings=kind != "gpt_neox",
+        **{"init_std" if kind == "opt" else "initializer_range": INITIALIZER_STD},
+        **own,
+    )

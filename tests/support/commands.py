@@ -24,11 +24,9 @@ def rbpx(*args: object, cwd: Path, env: Mapping[str, str] | None = None, check: 
     return _checked(Answer([str(arg) for arg in args], process.returncode, stdout, stderr), check)
 
 
-def start(
-    *args: object, cwd: Path, env: Mapping[str, str] | None = None, python: tuple[str, ...] = ()
-) -> subprocess.Popen[str]:
-    """Start `python -m rbpx ARGS` and return at once; `python` are words for the interpreter itself."""
-    words = [sys.executable, *python, "-m", "rbpx", *(str(arg) for arg in args)]
+def start(*args: object, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """Start `python -m rbpx ARGS` and return at once."""
+    words = [sys.executable, "-m", "rbpx", *(str(arg) for arg in args)]
     pipe = subprocess.PIPE
     return subprocess.Popen(words, cwd=cwd, env=command_environment(env), stdout=pipe, stderr=pipe, text=True)
 

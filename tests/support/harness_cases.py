@@ -3,14 +3,13 @@
 The weights are made of integers by a formula, so that they are the same under any version of any library.
 """
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from tests.support.real_tokenizers import ROWS, write_tokenizer
+from tests.support.real_tokenizers import real_config, write_tokenizer
 
 CONTEXT = 48  # tokens that the models read at once
 TOKENIZER_OF = {"gpt2": "gpt2", "opt": "opt", "gpt_neox": "gpt_neox", "qwen2": "qwen2", "llama": "gpt_neox"}
@@ -75,31 +74,19 @@ TEXTS: tuple[str, ...] = (
 )
 
 
-def build_shape(arch: str, tokenizers: Path, folder: Path, context: int | None = CONTEXT) -> Path:
+def build_shape(arch: str, tokenizers: Path, folder: Path) -> Path:
     """A checkpoint of one layer, 64 wide, that likes to repeat the last token, with the tokenizer of a real family."""
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    tokenizer = TOKENIZER_OF[arch]
-    shape = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": context}
-    more: dict[str, Any] = {
-        "gpt2": {"tie_word_embeddings": True},
-        "opt": {"ffn_dim": 32, "word_embed_proj_dim": 64, "tie_word_embeddings": True},
-        "gpt_neox": {"intermediate_size": 32, "tie_word_embeddings": False},
-        "qwen2": {"intermediate_size": 32, "num_key_value_heads": 1, "tie_word_embeddings": True},
-        "llama": {"intermediate_size": 32, "num_key_value_heads": 1, "tie_word_embeddings": False},
-    }[arch]
-    ids = dict.fromkeys(("bos_token_id", "eos_token_id"))
-    config = AutoConfig.for_model(arch, vocab_size=ROWS[tokenizer], **shape, **more, **ids)
+    config = real_config(arch, 64, CONTEXT, **dict.fromkeys(("bos_token_id", "eos_token_id")))
     model = AutoModelForCausalLM.from_config(config)
     fill(model)
     folder.mkdir(parents=True)
     model.save_pretrained(folder)
-    write_tokenizer(tokenizer, tokenizers, folder)
+    write_tokenizer(TOKENIZER_OF[arch], tokenizers, folder)
     if arch == "llama":
-        shutil.copy(folder / "tokenizer_config.json", folder / "own.json")
-        own = folder / "own.json"
+        own = folder / "tokenizer_config.json"
         own.write_text(own.read_text().replace("GPTNeoXTokenizer", "PreTrainedTokenizerFast"))
-        own.replace(folder / "tokenizer_config.json")
     return folder
 
 

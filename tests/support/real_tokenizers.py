@@ -36,19 +36,27 @@ _CONFIGS: dict[str, dict[str, Any]] = {
 }
 
 
-def build_real(arch: str, tokenizers: Path, folder: Path, context: int = 128) -> Path:
-    """A model of one layer, 16 wide, with as many rows as the real ones; OPT's weights are a pickle, as on the hub."""
-    from transformers import AutoConfig, AutoModelForCausalLM
+def real_config(arch: str, hidden_size: int, context: int, **more: Any) -> Any:
+    """The configuration of a model of one layer, with as many rows as the real ones; a llama has those of GPT-NeoX."""
+    from transformers import AutoConfig
 
-    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": context}
-    more = {
-        "gpt2": {"tie_word_embeddings": True},
-        "opt": {"ffn_dim": 32, "word_embed_proj_dim": 16, "tie_word_embeddings": True},
-        "gpt_neox": {"intermediate_size": 32, "tie_word_embeddings": False},
-        "qwen2": {"intermediate_size": 32, "num_key_value_heads": 1, "tie_word_embeddings": True},
+    own: dict[str, Any] = {
+        "gpt2": {},
+        "opt": {"ffn_dim": 32, "word_embed_proj_dim": hidden_size},
+        "gpt_neox": {"intermediate_size": 32},
+        "qwen2": {"intermediate_size": 32, "num_key_value_heads": 1},
+        "llama": {"intermediate_size": 32, "num_key_value_heads": 1},
     }[arch]
-    spread = {"init_std" if arch == "opt" else "initializer_range": 0.3}
-    config = AutoConfig.for_model(arch, vocab_size=ROWS[arch], **shape, **more, **spread)
+    own |= {"hidden_size": hidden_size, "num_hidden_layers": 1, "num_attention_heads": 2}
+    own |= {"max_position_embeddings": context, "tie_word_embeddings": arch not in ("gpt_neox", "llama")}
+    return AutoConfig.for_model(arch, vocab_size=ROWS["gpt_neox" if arch == "llama" else arch], **own, **more)
+
+
+def build_real(arch: str, tokenizers: Path, folder: Path, context: int = 128) -> Path:
+    """A model of one layer, 16 wide; OPT's weights are a pickle, as on the hub."""
+    from transformers import AutoModelForCausalLM
+
+    config = real_config(arch, 16, context, **{"init_std" if arch == "opt" else "initializer_range": 0.3})
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = AutoModelForCausalLM.from_config(config)
