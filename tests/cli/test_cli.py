@@ -13,7 +13,7 @@ import pytest
 
 from rbpx.cli.argv import parse
 from rbpx.cli.help import help_text
-from rbpx.cli.registry import names
+from rbpx.cli.registry import asking, names
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
 from tests.support.commands import Answer, here
@@ -56,6 +56,9 @@ def test_the_first_page_fits_a_terminal_and_names_every_verb_as_the_page_of_all_
     assert (len(first.splitlines()) <= 40, max(map(len, first.splitlines())) <= 120) == (True, True)
     assert [verb for verb in names() if not (re.search(rf"\b{verb}\b", first) and f" {verb} " in page)] == []
     assert [name for name, key in KEYS.items() if key.help and f"{name}=" not in page] == []
+    for verb in (verb for verb in names() if not asking(verb).is_of_file):
+        own = help_text(verb)
+        assert [name for name, key in asking(verb).keys.items() if key.help and f"{name}=" not in own] == [], verb
     with pytest.raises(RbpxError, match=r"--help nosuch: no such page"):
         help_text("nosuch")
 
