@@ -1,7 +1,6 @@
 """What a terminal is sent: colour only there and only if wanted, ASCII where it has no more, a pipe that may close."""
 
 import fcntl
-import json
 import os
 import pty
 import struct
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 
 # What every table and text goes through, without the time that a fit takes; in each environment, then in ASCII.
@@ -111,12 +109,3 @@ def test_where_there_is_only_ascii_every_format_that_is_printed_has_its_signs(cw
     )
     assert "−" in utf8.stdout.decode()
     assert ascii.stdout.count(b"\n") == utf8.stdout.count(b"\n")
-
-
-def test_rows_are_written_to_a_file_and_have_no_colour_anywhere(cwd: Path, tmp_path: Path) -> None:
-    write_store(tmp_path / "store", Truth(), seed=1, n_documents=8, n_tokens=20)
-    place = tmp_path / "rows.json"
-    words = ("fit", "laws=[rbp]", "k=[1,10]", "resamples=25", "--store", tmp_path / "store", "--output", place)
-    assert here(*words, "--format", "json", cwd=cwd, env={"FORCE_COLOR": "1"}, check=0).stdout == ""
-    assert "\x1b" not in place.read_text()
-    assert {row["k"] for row in json.loads(place.read_text())} == {1, 10}

@@ -2,46 +2,12 @@
 
 import json
 import re
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from rbpx.display.table import Column, Table
-from rbpx.display.terminal import print_tables
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
-
-
-def shown(columns: int, spare: tuple[str, ...], *rows: tuple[str, ...]) -> list[str]:
-    """The columns of a table on a terminal so wide."""
-    names = ("name", "one", "two", "three")
-    first = (" ".join(name for name in names if name not in spare), *spare)
-    made = Table("table", tuple(Column(name, name) for name in names), first)
-    table = made.of("", [dict(zip(names, row, strict=True)) for row in rows])
-    screen = Console(width=columns, file=StringIO())
-    print_tables(screen, [table])
-    return screen.file.getvalue().splitlines()[1].split()  # type: ignore[attr-defined, no-any-return]
-
-
-def test_spare_columns_are_dropped_from_the_least_wanted_up_as_room_ends() -> None:
-    row = ("name", "1" * 10, "2" * 10, "3" * 10)  # 1 + 4 + 2 + 10 + 2 + 10 + 2 + 10 + 1
-    spare = ("three", "one")
-    assert shown(42, spare, row) == ["name", "one", "two", "three"]
-    assert shown(41, spare, row) == ["name", "two", "three"]
-    assert shown(30, spare, row) == ["name", "two", "three"]
-    assert shown(29, spare, row) == ["name", "two"]
-    assert shown(5, spare, row) == ["name", "two"]
-
-
-def test_a_spare_column_that_tells_nothing_is_left_out_at_any_width() -> None:
-    rows = (("a", "–", "–", ""), ("b", "–", "1", ""))
-    assert shown(200, ("one", "two", "three"), *rows) == ["name", "two"]
-    assert shown(200, ("two",), *rows) == ["name", "one", "two", "three"]  # the others are always shown
-
-
-# ------------------------------------------------------------------------------------------------------ as people ask
 
 
 @pytest.fixture(scope="module")
