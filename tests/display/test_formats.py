@@ -63,15 +63,17 @@ def report() -> Report:
     return Report("s", "2026-01-02 03:04", "1.2", "Laws", "", 5, True, 2, 0, (part,), (), none, (), none, verb="fit")
 
 
-@pytest.mark.parametrize(("width", "name"), [(60, "narrow.txt"), (200, "wide.txt")])
-def test_a_terminal_shows_what_has_room(
+@pytest.mark.parametrize(
+    ("width", "name"), [(71, "narrow.txt"), (72, "middle.txt"), (79, "middle.txt"), (80, "wide.txt")]
+)
+def test_a_terminal_shows_what_has_room_to_the_last_column(
     width: int, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     meanings = print_tables(console(), [TABLE])
     shown = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
     assert shown.strip("\n") == made(name)
-    assert meanings == ["S: parameters.", *(["words: as it was written."] if width == 200 else [])]
+    assert meanings == ["S: parameters.", *(["words: as it was written."] if name == "wide.txt" else [])]
 
 
 def test_texts_for_markdown_latex_and_pages_are_escaped(report: Report) -> None:
