@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -77,7 +77,13 @@ def fit_all(series: Sequence[Points], method: Method, compares: bool = True, pin
         return [_fit(points, method, pins, compares) for points in series]
 
 
-def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
+def with_offset(law: Law, points: Points) -> Law:
+    """The law with the offset of its comparison of forms, judged."""
+    found = None if law.choice is None or law.fit.n_replicates_left_out else law.choice.law  # of |y| it leaves none out
+    return _fit(points, Method.offset, NO_PRIORS, False, found)
+
+
+def _fit(points: Points, method: Method, pins: Priors, compares: bool, fitted: PowerLaw | None = None) -> Law:
     if points.doubt in (Status.not_known, Status.not_positive):
         law = with_reasons(fit_power_law(points.S_N, points.y_N), [points.doubt])
         return Law(points.law, points.k, method, law, None, points.runs)
@@ -86,7 +92,7 @@ def _fit(points: Points, method: Method, pins: Priors, compares: bool) -> Law:
     tokens = [run.training_tokens if run.axis is Axis.S else None for run in points.runs]  # of laws in size alone
     replicates = _replicates(points, signed)
     fit, tests = fit_judged(
-        np.asarray(points.S_N), points.y_N, replicates, method, pins, signed, points.weight_N, tokens
+        np.asarray(points.S_N), points.y_N, replicates, method, pins, signed, points.weight_N, tokens, fit=fitted
     )
     if points.doubt is Status.one_document:
         fit = replace(fit, alpha=replace(fit.alpha, lo=None, hi=None))
@@ -188,7 +194,7 @@ def with_cells(group: Group, rows: list[Record], cells: Sequence[SweepCell]) -> 
 def fit_record(group: Group, law: Law, resamples: int, own: Record | None = None) -> Record:
     """A row of `fits`; `own` has the params that only this law has."""
     run_ids = [run_id for run in law.runs for run_id in run.run_ids]
-    choice = {} if law.choice is None else {"choice": asdict(law.choice)}
+    choice = {} if law.choice is None else {"choice": law.choice.record()}
     more: dict[str, Any] = {"resamples": resamples, "sizes": [run.size for run in law.runs], **choice}
     more |= about_axis(group)
     size = {} if group.fixed_size is None else {"size": group.fixed_size}

@@ -10,10 +10,9 @@ import duckdb
 import numpy as np
 
 from rbpx.config.keys.laws import Fitting
-from rbpx.laws.names import Method
 from rbpx.laws.numeric import finite_or_none
 from rbpx.laws.sweeps import SweepCell
-from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record
+from rbpx.runs.fits import Law, doubted, fit_all, fit_record, rank_fit_record, with_offset
 from rbpx.runs.group import Group
 from rbpx.runs.points.frontier import frontier
 from rbpx.runs.points.sizes import Evidence, Points, law_points
@@ -50,7 +49,7 @@ def with_offsets(laws: GroupLaws) -> GroupLaws:
     for law, points in zip(laws.laws, laws.points, strict=False):  # of the first method
         shown.append(law)
         if law.calls_for_E:
-            shown += [doubted(laws.group, each) for each in fit_all([points], Method.offset)]
+            shown.append(doubted(laws.group, with_offset(law, points)))
     return replace(laws, laws=tuple(shown))
 
 

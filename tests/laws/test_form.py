@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -132,4 +131,4 @@ def test_there_is_no_choice_without_a_law_or_with_three_sizes(y: Any) -> None:
 
 def test_a_choice_can_be_written() -> None:
     choice = chosen(OFFSET, 1e-3, 7)
-    assert json.loads(json.dumps(asdict(choice), allow_nan=False))["form"] == "offset"
+    assert json.loads(json.dumps(choice.record(), allow_nan=False))["form"] == "offset"

@@ -314,7 +314,7 @@ def fit_power_law(
     r2, aic, bic = fit_quality(regression, ln_y_N, backtests and has_interval)
     C, alpha, E = law_estimates(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval)
     least = float(y_N.min())
-    return replace(
+    law = replace(
         law,
         C=C,
         alpha=alpha,
@@ -322,7 +322,6 @@ def fit_power_law(
         r2=r2,
         aic=aic,
         bic=bic,
-        backtest_error=_backtest_error(S_N, y_N, method, given, of_N) if backtests else None,
         status=Status.at_bound if regression.at_bound else None,
         regression=regression,
         uncertainty=spread if has_interval else None,
@@ -333,6 +332,7 @@ def fit_power_law(
         interval=None if not has_interval else "documents and models" if spread.knows_text else "models",
         limited_by=spread.limit(np.eye(len(regression.theta_P))[1]) if has_interval else None,
     )
+    return with_backtest(law) if backtests else law
 
 
 def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
@@ -350,14 +350,15 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
     return {"C": exp_or_none(ln_C_ref + alpha * centred(S_N)[1]), "alpha": alpha, "E": sum(E)}
 
 
-def _backtest_error(
-    S_N: Floats, y_N: Floats, method: Method, given: Mapping[str, float], weight_N: Floats | None
-) -> float | None:
+def with_backtest(law: PowerLaw) -> PowerLaw:
+    """The law with its `backtest_error`, if the other sizes have a law."""
+    S_N, y_N, of = np.asarray(law.S), np.abs(law.y), law.regression
     largest = S_N == S_N.max()
     rest = ~largest
-    regression = regression_of(S_N[rest], y_N[rest], method, given, None if weight_N is None else weight_N[rest])
+    weight_N = of.weight_N[rest] if of is not None and of.weighs_variances else None
+    regression = regression_of(S_N[rest], y_N[rest], law.method, law.given, weight_N)
     if isinstance(regression, Status):
-        return None
+        return law
     x = math.log(S_N.max()) - centred(S_N[rest])[1]
     y = exp_or_none(float(ln_law(np.array([x]), regression.theta_P)[0]))
-    return None if y is None else y / float(y_N[largest].mean()) - 1
+    return law if y is None else replace(law, backtest_error=y / float(y_N[largest].mean()) - 1)

@@ -10,7 +10,7 @@ from rbpx.laws.intervals.estimate import LEVEL, Replicates
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.fixed_parameters import fit_law_with_priors
-from rbpx.laws.power.law import PowerLaw, fit_power_law
+from rbpx.laws.power.law import PowerLaw, fit_power_law, with_backtest
 from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.prediction import average_forms
@@ -40,12 +40,16 @@ def fit_judged(
     weight_N: Floats | None = None,
     tokens: Sequence[float | None] | None = None,
     tests: bool = True,
+    fit: PowerLaw | None = None,
 ) -> tuple[PowerLaw, tuple[Backtest, ...]]:
     """Fits a law, predicts each larger size from smaller ones, and adds every status that holds.
 
-    Sizes increase; replicates are of y times its sign. Without `tests` it is fitted alone.
+    Sizes increase; replicates are of y times its sign. Without `tests` it is fitted alone. `fit` is the law where these
+    points have been fitted already, without backtests.
     """
-    if pins:
+    if fit is not None:
+        fit = with_backtest(fit)
+    elif pins:
         fit = fit_law_with_priors(S, y, replicates, method, pins, signed=signed)
     else:
         fit = fit_power_law(S, y, replicates, method, signed=signed, weight_N=weight_N)

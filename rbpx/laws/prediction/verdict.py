@@ -8,9 +8,9 @@ Shapes: N models, in increasing order of size; G different sizes.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -47,7 +47,10 @@ class SupportedForm(StrEnum):
 
 @dataclass(frozen=True)
 class FormVerdict:
-    """Evidence for an irreducible part: the best offset with its interval; differences are positive for the offset."""
+    """Evidence for an irreducible part: the best offset with its interval; differences are positive for the offset.
+
+    `law` is the law with that offset, not judged.
+    """
 
     form: SupportedForm
     E: float | None
@@ -55,6 +58,11 @@ class FormVerdict:
     E_hi: float | None
     aic_power_less_offset: float | None
     bic_power_less_offset: float | None
+    law: PowerLaw = field(compare=False, repr=False)
+
+    def record(self) -> dict[str, Any]:
+        """Its numbers, as `params` have them."""
+        return {name: each for name, each in vars(self).items() if name != "law"}
 
 
 def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> FormVerdict | None:
@@ -64,12 +72,12 @@ def compare_forms(power: PowerLaw, y_replicates: Replicates | None = None) -> Fo
     """
     if power.alpha.value is None or power.alpha.value <= 0:
         return None
-    offset = fit_power_law(power.S, [abs(y) for y in power.y], y_replicates, Method.offset, backtests=False)
+    offset = fit_power_law(power.S, power.y, y_replicates, Method.offset, backtests=False, signed=power.sign == -1)
     if offset.status is Status.too_few_sizes:
         return None
     pairs = (power.aic, offset.aic), (power.bic, offset.bic)
-    differences = [None if a is None or b is None else a - b for a, b in pairs]
-    return FormVerdict(_form_of(offset), offset.E.value, offset.E.lo, offset.E.hi, *differences)
+    aic, bic = (None if a is None or b is None else a - b for a, b in pairs)
+    return FormVerdict(_form_of(offset), offset.E.value, offset.E.lo, offset.E.hi, aic, bic, offset)
 
 
 def _form_of(law: PowerLaw) -> SupportedForm:
