@@ -102,7 +102,7 @@ def with_import(own_store: Path, tmp_path: Path) -> Path:
     return own_store
 
 
-def test_other_harmed_files_are_named_left_out_and_said(with_import: Path) -> None:
+def test_other_harmed_files_are_named_left_out_and_said(with_import: Path, cwd: Path) -> None:
     n_fits = len(list((with_import / "fits").iterdir()))
     harmed = {kind: sorted((with_import / kind).glob("[!_]*"))[0] for kind in ("cells", "fits", "vocab", "imports")}
     for path in harmed.values():
@@ -113,6 +113,8 @@ def test_other_harmed_files_are_named_left_out_and_said(with_import: Path) -> No
     assert counts == [3, n_fits - 1, 0, 0]
     for kind, path in harmed.items():
         assert len([line for line in said if f"{kind}/{path.name}" in line]) == 1
+    listed = here("status", "--store", with_import, cwd=cwd, check=0).stderr
+    assert listed.count(f"imports/{harmed['imports'].name} in store") == 1
 
 
 def test_an_import_whose_rows_were_changed_is_found_by_the_digest_in_its_name(tmp_path: Path, cwd: Path) -> None:
