@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from rbpx.display.terminal import row_of
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
+
+
+def test_a_long_text_folds_and_numbers_stand_at_the_right() -> None:
+    row = row_of(["a long text", "7"], [6, 3], [False, True])
+    assert row.plain == " a long    7\n text       "
 
 
 @pytest.fixture(scope="module")
