@@ -114,13 +114,16 @@ def by_size(shown: Table) -> dict[str, tuple[str, ...]]:
     return {size: tuple(states) for _, size, *states in rows}
 
 
+def told(*lines: str) -> list[dict[str, Any]]:
+    """Rows of status: state, family, size, text, and where a line says them a dtype and a revision."""
+    names = ("state", "family", "size", "dataset", "dtype", "revision")
+    usual = {"protocol": "paper", "dtype": "float32", "revision": None}
+    return [usual | dict(zip(names, line.split(), strict=False)) for line in lines]
+
+
 def test_a_size_measured_on_one_text_is_missing_on_the_other_and_one_that_failed_is_said() -> None:
-    usual = {"state": "done", "family": "mine", "protocol": "paper", "revision": None}
-    cells = [("xs", "file", "float32"), *(("s", *text) for text in [("file", "float32"), ("pydoc", "float32")])]
-    cells.append(("s", "pydoc", "bfloat16"))
-    runs = [usual | {"size": size, "dataset": text, "dtype": dtype} for size, text, dtype in cells]
-    failed = [usual | {"state": "failed", "size": "xl", "dataset": "file", "dtype": "float32"}]
-    shown, _ = states_table(runs + failed)
+    runs = told("done mine xs file", "done mine s file", "done mine s pydoc", "done mine s pydoc bfloat16")
+    shown, _ = states_table([*runs, *told("failed mine xl file")])
     assert [column.name for column in shown.columns] == ["family", "size", "file", "pydoc", "pydoc bfloat16"]
     assert by_size(shown) == {
         "xs": ("done", "missing", "missing"),
@@ -204,12 +207,9 @@ def test_without_its_text_a_request_of_an_older_version_answers_by_what_was_impl
 
 
 def test_many_revisions_of_a_text_are_counted_in_one_column() -> None:
-    usual = {"state": "done", "family": "mine", "protocol": "paper", "dtype": "float32"}
-    cells = [("s", "a", None), ("m", "a", None), ("m", "b", None)]
-    cells += [("s", "a", f"step{n}") for n in range(12)] + [("m", "a", "step0")]
-    runs = [usual | {"size": size, "dataset": text, "revision": revision} for size, text, revision in cells]
-    failed = [usual | {"state": "failed", "size": "m", "dataset": "a", "revision": "step1"}]
-    shown, _ = states_table(failed + runs)
+    runs = told("done mine s a", "done mine m a", "done mine m b", "done mine m a float32 step0")
+    runs += told(*(f"done mine s a float32 step{n}" for n in range(12)))
+    shown, _ = states_table([*told("failed mine m a float32 step1"), *runs])
     assert [column.name for column in shown.columns] == ["family", "size", "a", "b"]
     assert by_size(shown) == {"s": ("13 done", "missing"), "m": ("1 failed, 2 done", "done")}
     few, _ = states_table([run for run in runs if run["revision"] in (None, "step0")])
@@ -217,12 +217,7 @@ def test_many_revisions_of_a_text_are_counted_in_one_column() -> None:
 
 
 def test_of_many_models_those_that_are_done_everywhere_are_counted() -> None:
-    runs = [
-        {"state": "done", "family": f"f{n}", "size": "s", "dataset": text, "revision": None}
-        for n in range(70)
-        for text in ("a", "b")
-    ]
-    failed = [{"state": "failed", "family": f"f{n}", "size": "l", "dataset": "a"} for n in range(2)]
-    shown, lines = states_table(runs + failed)
+    runs = told(*(f"done f{n} s {text}" for n in range(70) for text in "ab"), "failed f0 l a", "failed f1 l a")
+    shown, lines = states_table(runs)
     assert by_size(shown) == {"l": ("failed", "missing")}
     assert lines == ["70 of 72 models are done on all texts of their families, and not shown."]

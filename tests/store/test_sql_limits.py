@@ -115,14 +115,6 @@ def test_a_whole_table_for_python_is_not_larger_than_the_limit(drawn: Path) -> N
         ask_user(connection, "SELECT * FROM range(1000000)", SqlLimits(memory_mib=1))
 
 
-@pytest.mark.parametrize("value", ["-1", "soon"])
-def test_a_limit_that_is_none_is_refused(value: str, drawn: Path, cwd: Path) -> None:
-    answer = here("sql", "SELECT 1", f"sql_timeout_s={value}", "--store", drawn, cwd=cwd, check=2)
-    (line,) = answer.stderr.splitlines()
-    assert f"{value.rstrip('.0') or 0}" in line
-    assert "sql_timeout_s" in line
-
-
 def test_after_a_query_that_was_stopped_the_connection_answers_the_next(drawn: Path) -> None:
     with connect(Store(drawn)) as connection:
         for query, limits in (
