@@ -12,37 +12,11 @@ from tests.support.commands import Answer, here
 from tests.support.composing import request_of
 from tests.support.places import EXPERIMENTS
 
-STUDY = """\
-# @package _global_
-defaults:
-  - override /model: mine
-  - override /dataset: letters
-
-study:
-  question: Does it fall?
-  grid: my models on my letters
-  published: nothing
-  result: |-
-    SELECT law, k, n_points FROM found WHERE analysis = 'fit'
-
-k: 10
-laws: [rbp]
-resamples: 50
-analyses: [fit]
-"""
-
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A folder with a family, a text and a study, whose paths start at the files that hold them."""
-    folder = tmp_path / "own"
-    for group in ("model", "dataset", "experiment"):
-        (folder / group).mkdir(parents=True)
-    (folder / "model" / "mine.yaml").write_text("family: mine\nsizes: {a: {id: ../weights/a}, b: {id: ./b}}\n")
-    (folder / "dataset" / "letters.yaml").write_text("name: letters\npath: letters.jsonl\n")
-    (folder / "dataset" / "letters.jsonl").write_text('{"text": "one two three"}\n')
-    (folder / "experiment" / "mystudy.yaml").write_text(STUDY)
-    return folder
+    """A folder with a family, a text, a launcher and a study, whose paths start at the files that hold them."""
+    return Path(shutil.copytree(Path(__file__).with_name("own"), tmp_path / "own"))
 
 
 def refused(answer: Answer, *says: str) -> None:
@@ -107,23 +81,19 @@ def test_the_environment_names_the_folder_where_no_flag_does(own: Path, cwd: Pat
 
 def test_a_file_of_the_user_replaces_ours_of_the_same_name(own: Path) -> None:
     (own / "model" / "mine.yaml").rename(own / "model" / "ladder.yaml")
-    (own / "experiment" / "demo.yaml").write_text(STUDY.replace("mine", "ladder"))
+    study = (own / "experiment" / "mystudy.yaml").read_text()
+    (own / "experiment" / "demo.yaml").write_text(study.replace("mine", "ladder"))
     assert of(own, "model=ladder").model.family == "mine"
     assert of(own, "experiment=demo").model.family == "mine"
     assert request_of("plan", ["model=ladder"]).model.family == "ladder", "the folder is forgotten at once"
-
-
-SLURM = "defaults: [submitit_slurm]\npartition: gpu\naccount: mine\nsetup: [module purge, module load cuda/12.1 gcc]\n"
 
 
 @pytest.mark.parametrize("words", [("measure", "model=ladder", "hydra/launcher=mine"), ("run", "experiment=mystudy")])
 def test_a_launcher_of_ones_own_has_the_modules_that_it_loads_and_a_study_may_choose_it(
     words: tuple[str, ...], own: Path, cwd: Path
 ) -> None:
-    (own / "hydra" / "launcher").mkdir(parents=True)
-    (own / "hydra" / "launcher" / "mine.yaml").write_text(SLURM)
-    chosen = "defaults:\n  - override /hydra/launcher: mine\n"
-    (own / "experiment" / "mystudy.yaml").write_text(STUDY.replace("defaults:\n", chosen))
+    study = own / "experiment" / "mystudy.yaml"
+    study.write_text(study.read_text().replace("defaults:\n", "defaults:\n  - override /hydra/launcher: mine\n"))
     told = here(*words, "--config-dir", own, "--cfg", "hydra", cwd=cwd, check=0).stdout
     launcher = yaml.safe_load(told)["hydra"]["launcher"]
     assert launcher["_target_"].endswith("SlurmLauncher")
@@ -150,6 +120,6 @@ def test_a_hub_id_is_no_path(own: Path) -> None:
 
 def test_a_study_without_its_header_is_said_to_lack_it(own: Path) -> None:
     path = own / "experiment" / "mystudy.yaml"
-    path.write_text(STUDY.replace("# @package _global_\n", ""))
+    path.write_text(path.read_text().replace("# @package _global_\n", ""))
     with pytest.raises(RbpxError, match=r"mystudy.*# @package _global_"):
         of(own, "experiment=mystudy")
