@@ -21,15 +21,6 @@ from rbpx.laws.intervals.estimate import (
     half_width,
     moments,
 )
-from tests.support.draws import fewest
-
-
-def test_every_resample_draws_as_many_documents_as_there_are() -> None:
-    weights_BD = document_weights(37, 50, seed=1)
-    assert weights_BD.shape == (50, 37)
-    assert weights_BD.dtype == np.int64
-    assert (weights_BD >= 0).all()
-    assert (weights_BD.sum(axis=1) == 37).all()
 
 
 def test_the_weights_have_the_mean_variance_and_covariance_of_a_multinomial() -> None:
@@ -42,58 +33,21 @@ def test_the_weights_have_the_mean_variance_and_covariance_of_a_multinomial() ->
     assert np.abs(covariance[~np.eye(n, dtype=bool)] + 1 / n).max() < 10 / np.sqrt(B)
 
 
-def test_the_same_seed_draws_the_same_documents_and_another_seed_others() -> None:
-    assert np.array_equal(document_weights(20, 5, seed=3), document_weights(20, 5, seed=3))
-    assert not np.array_equal(document_weights(20, 5, seed=3), document_weights(20, 5, seed=4))
-
-
-def test_one_document_is_always_drawn_once() -> None:
+def test_every_resample_draws_as_many_documents_as_there_are_by_its_seed() -> None:
+    weights_BD = document_weights(37, 50, seed=1)
+    assert weights_BD.shape == (50, 37)
+    assert weights_BD.dtype == np.int64
+    assert weights_BD.min() == 0
+    assert (weights_BD.sum(axis=1) == 37).all()
+    assert np.array_equal(document_weights(37, 50, seed=1), weights_BD)
+    assert not np.array_equal(document_weights(37, 50, seed=4), weights_BD)
     assert document_weights(1, 4, seed=0).tolist() == [[1]] * 4
-
-
-@pytest.mark.parametrize(("n_documents", "n_replicates"), [(0, 5), (5, 0)])
-def test_no_documents_or_no_resamples_is_a_mistake_of_the_caller(n_documents: int, n_replicates: int) -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        document_weights(n_documents, n_replicates, seed=0)
+    for n_documents, n_replicates in ((0, 5), (5, 0)):
+        with pytest.raises(ValueError, match="at least 1"):
+            document_weights(n_documents, n_replicates, seed=0)
 
 
 # ------------------------------------------------------------------------------------------------- recipes by name
-
-
-def ratio(weights_BD: np.ndarray, tokens_D: np.ndarray, hits_D: np.ndarray) -> np.ndarray:
-    return np.asarray((weights_BD @ hits_D) / (weights_BD @ tokens_D))
-
-
-@pytest.mark.parametrize("recipe", list(Recipe))
-def test_every_recipe_covers_a_share_of_tokens_about_95_times_of_100(recipe: Recipe) -> None:
-    """Documents of unequal length, each with a share of hits of its own."""
-    rng, n_documents, covered = np.random.default_rng(4), 40, 0
-    for seed in range(200):
-        tokens_D = rng.integers(20, 200, n_documents).astype(float)
-        hits_D = rng.binomial(tokens_D.astype(int), rng.beta(12, 28, n_documents)).astype(float)
-        weights_BD = document_weights(n_documents, 400, seed)
-        value = hits_D.sum() / tokens_D.sum()
-        interval = estimate(value, ratio(weights_BD, tokens_D, hits_D), n_documents, recipe)
-        assert interval.lo is not None
-        assert interval.hi is not None
-        covered += interval.lo <= 0.3 <= interval.hi
-    assert 180 <= covered <= 199
-
-
-@pytest.mark.parametrize(("D", "sd"), [(5, 1.0), (20, 1.5), (20, 2.0), (50, 1.5)])
-def test_influences_of_documents_of_unequal_length_hold_a_mean_95_times_of_100(D: int, sd: float) -> None:
-    """By their effective number; by their number they hold it 65 to 88 times."""
-    rng, held, n_draws = np.random.default_rng(5), np.zeros(2), 2000
-    for _ in range(n_draws):
-        tokens_D, mean_D = np.exp(sd * rng.normal(size=D)), rng.normal(size=D)
-        value = float(tokens_D @ mean_D / tokens_D.sum())
-        influence_D = tokens_D * (mean_D - value) / tokens_D.sum()
-        for at, n in enumerate((effective_number(tokens_D), D)):
-            ends = from_influence(value, influence_D, n).ends
-            assert ends is not None
-            held[at] += ends[0] <= 0 <= ends[1]
-    assert held[0] >= 0.93 * n_draws
-    assert held[1] < 0.9 * n_draws
 
 
 def test_documents_count_by_their_shares_of_the_tokens() -> None:
@@ -167,17 +121,6 @@ def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:
     assert moments(np.array([1.0, 2.0]), theta_BP[:19]) is None
 
 
-def test_a_negative_factor_swaps_the_ends_of_an_interval() -> None:
-    assert Estimate(2.0, 1.0, 4.0).times(-0.5) == Estimate(-1.0, -2.0, -0.5)
-    assert Estimate(2.0, 1.0, None).times(3) == Estimate(6.0, 3.0, None)
-    assert Estimate(2.0, 1.0, None).times(-1) == Estimate(-2.0, None, -1.0)
-
-
-def test_an_estimate_among_values_becomes_three() -> None:
-    found = flat({"k": 1, "share": Estimate(0.5, 0.4, None)})
-    assert found == {"k": 1, "share": 0.5, "share_lo": 0.4, "share_hi": None}
-
-
 # ----------------------------------------------------------------------------------------------- from sums to an answer
 
 
@@ -202,22 +145,18 @@ def test_bootstrap_is_the_estimate_of_documents_drawn_by_hand(recipe: Recipe) ->
 
 
 @pytest.mark.parametrize("documents_fail", [False, True])
-def test_the_interval_of_a_share_near_1_lies_in_0_to_1_and_holds_it(documents_fail: bool) -> None:
+def test_the_interval_of_a_share_near_1_lies_in_0_to_1_and_that_of_misses_mirrors_it(documents_fail: bool) -> None:
     """Five documents of unequal length; one in a thousand tokens is no hit, or one in thirty documents has none."""
-    rng, held, n_draws = np.random.default_rng(12), 0, 100
-    share = 29 / 30 if documents_fail else 0.999
-    for _ in range(n_draws):
+    rng = np.random.default_rng(12)
+    for _ in range(20):
         tokens_D = rng.integers(50, 400, 5)
-        hits_D = tokens_D * (rng.random(5) < share) if documents_fail else rng.binomial(tokens_D, share)
+        hits_D = tokens_D * (rng.random(5) < 29 / 30) if documents_fail else rng.binomial(tokens_D, 0.999)
         named = {"hits": hits_D, "tokens": tokens_D}
         found = bootstrap(named, lambda of: of["hits"] / of["tokens"], 100, tokens=tokens_D)
         misses = bootstrap(named, lambda of: 1 - of["hits"] / of["tokens"], 100, tokens=tokens_D)
         assert found.ends is not None
-        assert misses.ends is not None
         assert 0 <= found.ends[0] <= found.ends[1] <= 1
         assert misses.ends == pytest.approx((1 - found.ends[1], 1 - found.ends[0]), abs=1e-9)
-        held += found.ends[0] <= share <= found.ends[1]
-    assert held >= fewest(n_draws)
 
 
 def test_few_misses_take_the_exact_binomial_interval_and_a_ratio_of_losses_none() -> None:
@@ -249,5 +188,7 @@ def test_a_number_and_its_ends_go_through_a_function_and_swap_where_it_falls() -
     of = Estimate(1.0, 0.5, None, 0.2)
     assert of.through(lambda x: 1 / x, falls=True) == Estimate(1.0, None, 2.0)
     assert of.times(-2) == Estimate(-2.0, None, -1.0, 0.4)
+    assert of.times(3) == Estimate(3.0, 1.5, None, pytest.approx(0.6))
     assert Estimate(0.0, -800.0, 800.0).exp() == Estimate(1.0)
     assert of.record() == {"value": 1.0, "lo": 0.5, "hi": None}
+    assert flat({"k": 1, "share": of}) == {"k": 1, "share": 1.0, "share_lo": 0.5, "share_hi": None}

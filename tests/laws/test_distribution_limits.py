@@ -66,11 +66,6 @@ def test_impossible_counts_are_a_mistake_of_the_caller(name: str) -> None:
             fit_distribution(name, rank, n_tokens, 100)
 
 
-def test_an_unknown_distribution_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="gumbel"):
-        fit_distribution("gumbel", [1, 2, 3], [5, 3, 2], 100)
-
-
 def test_odd_small_samples_end_in_finite_numbers_or_none() -> None:
     rng = np.random.default_rng(7)
     for _ in range(6):

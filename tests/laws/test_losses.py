@@ -14,7 +14,7 @@ from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_fami
 from rbpx.laws.losses.guessing import backtest_of_misses, misses_of, odds
 from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.verdict import Backtest
-from tests.support.loss_pairs import E_X, E_Y, KAPPA, K, covariance, drawn, losses, success
+from tests.support.loss_pairs import E_X, E_Y, KAPPA, K, covariance, drawn, losses
 
 Floats = NDArray[np.float64]
 
@@ -85,21 +85,6 @@ def test_odds_of_misses_are_those_of_the_accuracy_and_come_back() -> None:
     assert odds(1 - a, 0.25) == pytest.approx((1 - a) / (a - 0.25))
     assert [misses_of(float(each), 0.25) for each in odds(1 - a, 0.25)] == pytest.approx(1 - a)
     assert odds(np.array([0.5]), 0.0) == pytest.approx([1.0])
-
-
-def test_accuracy_near_chance_predicts_that_of_better_models() -> None:
-    rng = np.random.default_rng(12)
-    x = np.geomspace(3.6, 2.2, 14) * np.exp(rng.normal(0, 0.003, 14))
-    a = success(x) + rng.normal(0, 0.003, 14)
-    tests = compared_of_tasks(a, x, 0.25)
-    assert np.mean([test.is_inside for test in tests]) >= 0.8
-    assert [test.measured for test in tests if test.n_fitted == 13] == pytest.approx([1 - a[-1]])
-    assert not too_few_hold(tests)
-    told = tests[-1].predicted
-    assert tests[-1].error == pytest.approx((told.y - tests[-1].measured) / tests[-1].measured)
-    of_misses = hold_out_best(x, 1 - a)  # a power of x - E_x has no flat end
-    assert too_few_hold(of_misses)
-    assert widening_at(of_misses, 14, 1.05) > 1.9
 
 
 def test_an_interval_that_backtests_missed_is_as_wide_as_their_errors_at_such_a_distance() -> None:

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import brentq, least_squares
 
-from benchmarks.prediction_coverage import Truth, plain_mixture
+from benchmarks.prediction_coverage import Truth
 from rbpx.laws.forms.candidates import LawForm
-from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.prediction import average_forms
-from tests.support.draws import fewest
 from tests.support.predictions import predict_batch
 from tests.support.singly import below
 
@@ -187,37 +185,6 @@ def test_a_size_that_was_measured_and_its_near_neighbours_can_be_predicted() -> 
     assert answers is not None
     for answer in answers:
         assert 0 < answer.lo < answer.y < answer.hi < math.inf
-
-
-@pytest.mark.parametrize(
-    "truth",
-    [
-        Truth(0.12, 5, 0.3, 0.01),
-        Truth(0.12, 7, 1.0, 0.003, rho=0.5),
-        Truth(0.12, 7, 0.0, 0.01, bend=0.8),
-        Truth(0.25, 5, 0.0, 0.01, bend=0.5),
-    ],
-    ids=["form true", "scatter correlated", "truth outside the forms", "exponent halved"],
-)
-def test_the_interval_holds_a_new_model(truth: Truth) -> None:
-    """Intervals of 95 % do as often in 999 of 1,000 sets of 80 draws, by the binomial."""
-    x, ln_y = truth.draw(80, np.random.default_rng(0))
-    answer = np.log(predict_batch(np.exp(x[:-1]), np.exp(ln_y[:, :-1]), math.exp(x[-1])))
-    assert np.sum((answer[:, 1] <= ln_y[:, -1]) & (ln_y[:, -1] <= answer[:, 2])) >= fewest(80)
-    plain = plain_mixture(x, ln_y[:40, :-1])
-    assert np.median(answer[:, 2] - answer[:, 1]) < 1.7 * np.median(np.ptp(plain, axis=1))
-
-
-def test_where_there_is_an_offset_the_interval_of_the_line_fails() -> None:
-    """What the prediction over forms is for: the same ladders, by the straight line."""
-    x, ln_y = Truth(0.12, 7, 1.0, 0.003).draw(60, np.random.default_rng(0))
-    sizes = np.exp(x)
-    there = [fit_power_law(sizes[:-1], np.exp(row[:-1]), backtests=False).predict(sizes[-1]) for row in ln_y]
-    line = [bool(p.lo and p.hi and p.lo <= math.exp(row[-1]) <= p.hi) for p, row in zip(there, ln_y, strict=True)]
-    answer = predict_batch(sizes[:-1], np.exp(ln_y[:, :-1]), sizes[-1])
-    over = (answer[:, 1] <= np.exp(ln_y[:, -1])) & (np.exp(ln_y[:, -1]) <= answer[:, 2])
-    assert np.mean(line) < 0.5
-    assert over.mean() > 0.9
 
 
 def test_the_probability_below_agrees_with_the_ends_of_the_interval() -> None:

@@ -10,7 +10,6 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import PowerLaw, fit_power_law
-from rbpx.laws.power.predicted import Prediction
 
 S = np.logspace(6, 10, 7)
 METHODS = [method.value for method in Method]
@@ -21,18 +20,6 @@ Y_BN = Y * np.exp(0.01 * RNG.normal(size=(60, 7)) + 0.02 * RNG.normal(size=(60, 
 
 def fit_by(method: str, sign: int = 1) -> PowerLaw:
     return fit_power_law(S, sign * Y, sign * Y_BN, Method(method), signed=True)
-
-
-def numbers(there: Prediction) -> list[float]:
-    return [number for number in vars(there).values() if number is not None]
-
-
-def width(fit: PowerLaw, size: float) -> float:
-    """Of the interval, in ln y."""
-    there = fit.predict(size)
-    assert there.lo is not None
-    assert there.hi is not None
-    return math.log(there.hi / there.lo)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -47,16 +34,6 @@ def test_a_prediction_is_the_law_at_that_size(method: str, size: float) -> None:
     assert there.lo is not None
     assert there.hi is not None
     assert there.lo < there.y < there.hi
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_intervals_widen_with_the_distance_from_the_sizes(method: str) -> None:
-    fit = fit_by(method)
-    upwards = [width(fit, size) for size in (1e10, 1e11, 1e12, 1e14)]
-    downwards = [width(fit, size) for size in (1e6, 1e5, 1e4, 1e2)]
-    assert np.all(np.diff(upwards) > 0)
-    assert np.all(np.diff(downwards) > 0)
-    assert min(upwards[1], downwards[1]) > width(fit, 1e8)
 
 
 def test_the_interval_without_documents_is_that_of_a_new_point_on_a_line() -> None:
@@ -93,12 +70,9 @@ def test_far_out_only_the_offset_is_left() -> None:
     assert fit.predict(1e60).y == pytest.approx(fit.E.value, rel=1e-6)
 
 
-@pytest.mark.parametrize("size", [1e6, 5e7, 1e10])
-def test_a_size_between_those_measured_is_not_beyond(size: float) -> None:
-    assert fit_by("ols").predict(size).beyond == 1
-
-
-@pytest.mark.parametrize(("size", "times"), [(2e10, 2), (1e13, 1000), (5e5, 2), (1e3, 1000)])
+@pytest.mark.parametrize(
+    ("size", "times"), [(2e10, 2), (1e13, 1000), (5e5, 2), (1e3, 1000), (1e6, 1), (5e7, 1), (1e10, 1)]
+)
 def test_a_size_outside_says_how_many_times(size: float, times: float) -> None:
     assert fit_by("ols").predict(size).beyond == pytest.approx(times, rel=1e-9)
 
@@ -120,11 +94,6 @@ def test_a_fit_that_knows_no_interval_predicts_none(method: str) -> None:
     there = fit.predict(1e12)
     assert (there.lo, there.hi) == (None, None)
     assert there.y > 0
-
-
-def test_an_exact_law_is_predicted_exactly() -> None:
-    there = fit_power_law(S, 7 * S**-0.1).predict(1e13)
-    assert (there.lo, there.y, there.hi) == pytest.approx([7 * 1e13**-0.1] * 3, rel=1e-10)
 
 
 def test_a_fit_without_numbers_predicts_nothing() -> None:

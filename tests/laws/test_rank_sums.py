@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rbpx.laws.ranks.family import FAMILIES
-from rbpx.laws.ranks.quadrature import every_rank, nodes_of
+from rbpx.laws.ranks.quadrature import nodes_of
 from tests.support.singly import derived_power_law, derived_rbp
 
 THETAS = {  # as fits to real ranks have them, and far from that
@@ -70,9 +70,3 @@ def test_derived_curves_are_those_of_every_rank_however_steep(V: int) -> None:
         assert curves.neg_ln_rbp_1[at] == pytest.approx(ln_p_1, rel=1e-12)
         assert curves.cross_entropy_nats[at] == pytest.approx(entropy, rel=1e-10, abs=1e-9)
         assert rbp_B[at] == pytest.approx(rbp, rel=1e-11)
-
-
-def test_every_rank_can_be_a_node() -> None:
-    nodes = every_rank(12, [1, 5, 12])
-    assert nodes.x_Q.tolist() == list(range(1, 13))
-    assert nodes.upto_K.tolist() == [1, 5, 12]

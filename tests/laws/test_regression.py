@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import least_squares
 from scipy.stats import theilslopes
 
 from rbpx.laws.names import Method
@@ -38,31 +37,6 @@ def line(ln_S: np.ndarray, ln_y: np.ndarray, w: np.ndarray | None = None) -> tup
     """ln C and alpha by numpy; w multiplies residuals, not their squares."""
     slope, intercept = np.polyfit(ln_S, ln_y, 1, w=w)
     return float(intercept), -float(slope)
-
-
-def best_at(E: float, y: np.ndarray) -> tuple[float, float, float]:
-    """Half the sum of squares, C and alpha of the best law with this offset."""
-    x, ln_y = np.log(S) - np.log(S).mean(), np.log(y)
-    start = np.polyfit(x, np.log(y - E), 1)[::-1]
-
-    def residual(theta: np.ndarray) -> Any:
-        return np.log(E + np.exp(theta[0] + theta[1] * x)) - ln_y
-
-    found = least_squares(residual, start, xtol=1e-15, ftol=1e-15, gtol=1e-15)
-    return float(found.cost), math.exp(found.x[0] - found.x[1] * np.log(S).mean()), -float(found.x[1])
-
-
-def offset_by_brute_force(y: np.ndarray) -> tuple[float, float, float, float]:
-    """E, C, alpha and the sum of squares, by a grid of offsets that closes in on the best."""
-    low, high = 0.0, 0.999 * y.min()
-    for _ in range(7):
-        grid = np.linspace(low, high, 21)
-        costs = [best_at(E, y)[0] for E in grid]
-        at = int(np.argmin(costs))
-        low, high = grid[max(at - 1, 0)], grid[min(at + 1, 20)]
-    E = float(grid[at])
-    cost, C, alpha = best_at(E, y)
-    return E, C, alpha, 2 * cost
 
 
 def huber_line(ln_S: np.ndarray, ln_y: np.ndarray, scale: float) -> tuple[float, float]:
@@ -102,29 +76,19 @@ def test_weighted_is_a_line_weighted_by_the_spread_of_the_resamples(seed: int) -
     assert abs(alpha - line(np.log(S), np.log(y))[1]) > 1e-3  # the weights matter here
 
 
-def test_weighted_without_resamples_has_no_variances() -> None:
-    fit = fit_by("weighted", noisy_points(0))
-    assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.not_known, None, None, None)
-
-
-def test_weighted_with_identical_resamples_has_no_variances() -> None:
-    y = 1 + 7 * S**-0.3
-    fit = fit_by("weighted", y, np.tile(y, (50, 1)))
-    assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.not_known, None, None, None)
-
-
-def test_weighted_does_not_weigh_by_rounding_errors() -> None:
-    sizes = np.logspace(6, 10, 4)
-    y = 1 + 7 * sizes**-0.3
-    fit = fit_power_law(sizes, y, np.tile(y, (50, 1)), Method.weighted)
-    assert fit.status is Status.not_known
-
-
-def test_one_size_without_spread_leaves_weighted_without_variances() -> None:
-    y = noisy_points(0)
-    y_BN = resamples_of(y, 0)
-    y_BN[:, 2] = 1.0
-    assert fit_by("weighted", y, y_BN).status is Status.not_known
+def test_weighted_without_resamples_that_differ_at_every_size_has_no_variances() -> None:
+    y, exact = noisy_points(0), 1 + 7 * S**-0.3
+    one_flat = resamples_of(y, 0)
+    one_flat[:, 2] = 1.0
+    cases = [
+        (y, None),
+        (y, np.full((50, 7), np.nan)),
+        (y, one_flat),
+        (exact, np.tile(exact, (50, 1))),
+    ]  # but for rounding
+    for of, y_BN in cases:
+        fit = fit_by("weighted", of, y_BN)
+        assert (fit.status, fit.C.value, fit.alpha.value, fit.alpha.lo) == (Status.not_known, None, None, None)
 
 
 # ----------------------------------------------------------------------------------------------------------- offset
@@ -139,16 +103,6 @@ def test_offset_recovers_an_exact_law(E: float, C: float, alpha: float, n_sizes:
     assert (fit.E.value, fit.C.value, fit.alpha.value) == pytest.approx((E, C, alpha), rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_offset_equals_a_brute_force_search(seed: int) -> None:
-    y = noisy_points(seed)
-    E, C, alpha, squares = offset_by_brute_force(y)
-    fit = fit_by("offset", y)
-    assert fit.status is None
-    assert (fit.E.value, fit.C.value, fit.alpha.value) == pytest.approx((E, C, alpha), rel=1e-4)
-    assert np.sum(np.square(fit.residuals_ln)) == pytest.approx(squares, rel=1e-9)
-
-
 @pytest.mark.parametrize("y", [-0.5 + 7 * S**-0.1, -0.05 + 50 * S**-0.2, 3 * S**0.1])
 def test_offset_is_held_at_zero_where_it_would_be_negative(y: np.ndarray) -> None:
     fit, plain = fit_by("offset", y), fit_by("ols", y)
@@ -159,16 +113,6 @@ def test_offset_is_held_at_zero_where_it_would_be_negative(y: np.ndarray) -> Non
     assert (fit.C.value, fit.alpha.value, fit.r2.value) == pytest.approx(
         (plain.C.value, plain.alpha.value, plain.r2.value), rel=1e-12
     )
-
-
-def test_offset_needs_four_sizes() -> None:
-    fit = fit_by("offset", noisy_points(0)[:3])
-    assert (fit.status, fit.C.value, fit.alpha.value, fit.E.value) == (Status.too_few_sizes, None, None, None)
-
-
-def test_offset_does_not_stumble_over_a_step() -> None:
-    fit = fit_power_law([1e6, 1e7, 1e8, 1e9], [2.0, 1.0, 1.0, 1.0], None, Method.offset)
-    assert fit.status in (None, Status.not_converged)
 
 
 # ----------------------------------------------------------------------------------------------------------- robust
@@ -197,36 +141,34 @@ def test_robust_equals_lines_reweighted_by_hubers_rule(seed: int, points: Any) -
     assert (fit.C.value, fit.alpha.value) == pytest.approx((math.exp(ln_C), alpha), rel=1e-6)
 
 
-def test_robust_is_the_line_of_the_majority_when_that_is_exact() -> None:
+def test_robust_is_the_line_of_the_majority_when_that_is_exact_and_of_three_sizes_the_plain_one() -> None:
+    """Of three sizes two lie on the median line, whose scale is 0 but for rounding."""
     y = 7 * S**-0.1
     y[OUTLIER] *= 1 + 1e-9  # the scale is rounding, the loss is nearly that of absolute residuals
     fit = fit_by("robust", y)
     assert (fit.C.value, fit.alpha.value) == pytest.approx((7, 0.1), rel=1e-8)
+    for seed in range(8):
+        robust, plain = (fit_by(method, noisy_points(seed, 0.05)[:3]) for method in ("robust", "ols"))
+        assert (robust.alpha, robust.C) == (plain.alpha, plain.C)
 
 
 # --------------------------------------------------------------------------------------- what every method promises
 
 
 def test_the_criteria_equal_their_closed_forms() -> None:
+    """That of an offset beside that of a power law stands in test_form.py."""
     y = noisy_points(3)
     y_BN = resamples_of(y, 3)
     ln_S, ln_y, n = np.log(S), np.log(y), 7
-    sigma = np.log(y_BN).std(axis=0, ddof=1)
-    _, _, _, squares_of_offset = offset_by_brute_force(y)
-    expected = {"offset": (n * math.log(squares_of_offset / n), 3)}
-    for method, w in (("ols", np.ones(n)), ("weighted", 1 / sigma)):
+    for method, w in (("ols", np.ones(n)), ("weighted", 1 / np.log(y_BN).std(axis=0, ddof=1))):
         ln_C, alpha = line(ln_S, ln_y, w)
         squares = np.sum(w**2 * (ln_y - ln_C + alpha * ln_S) ** 2)
         # Twice the negative log likelihood of variances s^2 sigma^2, s^2 at its best, less n ln 2 pi and n.
-        expected[method] = (n * math.log(squares / n) - 2 * np.log(w).sum(), 2)
-    for method, (deviance, p) in expected.items():
+        deviance = n * math.log(squares / n) - 2 * np.log(w).sum()
         fit = fit_by(method, y, y_BN)
-        assert (fit.aic, fit.bic) == pytest.approx((deviance + 2 * p, deviance + p * math.log(n)), rel=1e-8), method
-
-
-def test_robust_has_no_criteria() -> None:
-    fit = fit_by("robust", noisy_points(3))
-    assert (fit.status, fit.aic, fit.bic) == (None, None, None)
+        assert (fit.aic, fit.bic) == pytest.approx((deviance + 4, deviance + 2 * math.log(n)), rel=1e-8), method
+    robust = fit_by("robust", y)
+    assert (robust.status, robust.aic, robust.bic) == (None, None, None)
 
 
 def test_r2_is_that_of_the_weighted_squares() -> None:
@@ -240,13 +182,11 @@ def test_r2_is_that_of_the_weighted_squares() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", range(3))
-def test_the_params_reproduce_the_fit_even_after_json(method: str, seed: int) -> None:
-    y = noisy_points(seed)
-    fit = fit_by(method, y, resamples_of(y, seed))
+@pytest.mark.parametrize("points", [noisy_points(0), -0.5 + 7 * S**-0.1], ids=["inside", "at the bound of an offset"])
+def test_the_params_reproduce_the_fit_even_after_json(method: str, points: np.ndarray) -> None:
+    fit = fit_by(method, points, resamples_of(points, 0))
     written = json.dumps(fit.record(), allow_nan=False)
     expected = {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value or 0.0}
-    assert reproduce(fit.record()) == pytest.approx(expected, rel=1e-9)
     assert reproduce(json.loads(written)) == pytest.approx(expected, rel=1e-9)
 
 
@@ -260,37 +200,6 @@ def test_a_law_of_a_negative_term_is_reproduced_too(method: str) -> None:
     assert reproduce(fit.record()) == pytest.approx(
         {"C": fit.C.value, "alpha": fit.alpha.value, "E": fit.E.value or 0.0}
     )
-
-
-def test_a_law_at_its_bound_is_reproduced() -> None:
-    fit = fit_by("offset", -0.5 + 7 * S**-0.1)
-    assert reproduce(fit.record()) == pytest.approx({"C": fit.C.value, "alpha": fit.alpha.value, "E": 0.0}, rel=1e-9)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("points", [noisy_points, with_an_outlier])
-def test_the_gradient_vanishes_at_the_fit_and_not_beside_it(method: str, points: Any) -> None:
-    y = points(6)
-    params = fit_by(method, y, resamples_of(y, 6)).record()
-    sigma = np.ones(7) if params["sigma_ln"] is None else np.array(params["sigma_ln"])
-    bend = math.inf if params["huber_scale_ln"] is None else 1.345 * params["huber_scale_ln"]
-
-    def loss(theta: np.ndarray) -> float:
-        apart = np.abs(np.log(y) - np.log(np.exp(theta[0] - theta[1] * np.log(S / params["S_ref"])) + theta[2])) / sigma
-        squares = apart**2 / 2 if math.isinf(bend) else np.where(apart <= bend, apart**2 / 2, bend * (apart - bend / 2))
-        return float(np.sum(squares))
-
-    def slopes(theta: np.ndarray) -> np.ndarray:
-        n = 2 + bool(params["E"])
-        return np.array([(loss(theta + step) - loss(theta - step)) / 2e-6 for step in 1e-6 * np.eye(3)[:n]])
-
-    ln_law = np.log(y) - params["residuals_ln"]
-    x = np.log(S / params["S_ref"])
-    alpha = np.polyfit(x, np.log(np.exp(ln_law) - (params["E"] or 0.0)), 1)[0] * -1
-    theta = np.array([params["ln_C_ref"], alpha, params["E"] or 0.0])
-    unit = np.sum(sigma**-2.0)
-    assert np.abs(slopes(theta)).max() < 1e-6 * unit
-    assert np.abs(slopes(theta + 0.01 * np.eye(3)[1])).max() > 1e-3 * unit
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -323,18 +232,9 @@ def test_the_order_of_the_sizes_does_not_matter(method: str) -> None:
     y_BN = resamples_of(y, 8)
     order = np.random.default_rng(8).permutation(7)
     fit, again = fit_by(method, y, y_BN), fit_power_law(S[order], y[order], y_BN[:, order], Method(method))
-    names = ["C", "alpha", "alpha_stderr", "alpha_lo", "alpha_hi", "r2", "aic", "bic", "backtest_error"]
-    more = ["E", "C_lo", "C_hi", "E_lo", "E_hi", "r2_lo", "r2_hi", "alpha_text_sd", "alpha_models_sd"]
-    expected = {name: fit.columns()[name] for name in names} | {name: fit.record()[name] for name in more}
-    assert {name for name, value in expected.items() if value is None} == {
-        "ols": {"E", "E_lo", "E_hi"},
-        "weighted": {"E", "E_lo", "E_hi"},
-        "offset": {"r2_lo", "r2_hi"},
-        "robust": {"E", "E_lo", "E_hi", "r2_lo", "r2_hi", "aic", "bic"},
-    }[method]
-    for name, value in expected.items():
-        found = again.record()[name] if name in more else again.columns()[name]
-        assert found is None if value is None else found == pytest.approx(value, rel=1e-8), name
+    for name, value in (fit.columns() | fit.record()).items():
+        if isinstance(value, float):
+            assert (again.columns() | again.record())[name] == pytest.approx(value, rel=1e-8), name
     assert again.residuals_ln == pytest.approx(np.array(fit.residuals_ln)[order], abs=1e-9)
 
 
@@ -353,36 +253,6 @@ def test_an_unknown_method_is_a_mistake_of_the_caller() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- refits
-
-
-@pytest.mark.parametrize("method", ["ols", "offset"])
-def test_the_refits_equal_one_fit_a_resample(method: str) -> None:
-    y = noisy_points(10)
-    y_BN = resamples_of(y, 10, 30)
-    alphas = [fit_by(method, row).alpha.value for row in y_BN]
-    fit = fit_by(method, y, y_BN)
-    assert fit.alpha.value is not None
-    assert None not in alphas
-    assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-6)
-    assert fit.uncertainty.bias_P[1] == pytest.approx(np.mean(alphas) - fit.alpha.value, rel=1e-5)
-
-
-@pytest.mark.parametrize("points", [with_an_outlier, noisy_points])
-def test_the_robust_refits_equal_lines_reweighted_at_the_scale_of_the_fit(points: Any) -> None:
-    y = points(11)
-    y_BN = resamples_of(y, 11, 30)
-    scale = scale_about_the_median_line(np.log(S), np.log(y))
-    alphas = [huber_line(np.log(S), np.log(row), scale)[1] for row in y_BN]
-    fit = fit_by("robust", y, y_BN)
-    assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-3)
-
-
-def test_the_weighted_refits_keep_the_weights() -> None:
-    y = noisy_points(12)
-    y_BN = resamples_of(y, 12, 30)
-    w = 1 / np.log(y_BN).std(axis=0, ddof=1)
-    alphas = [line(np.log(S), np.log(row), w)[1] for row in y_BN]
-    assert fit_by("weighted", y, y_BN).alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
 
 
 def test_the_refits_at_the_bound_may_leave_it() -> None:

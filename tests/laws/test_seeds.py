@@ -11,8 +11,6 @@ from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.prediction.prediction import average_forms
 from rbpx.laws.prediction.verdict import backtest_averaged, judge
 from rbpx.status import Status
-from tests.support.draws import fewest
-from tests.support.singly import below
 
 SIZES = np.geomspace(1e6, 1e9, 5)
 SEEDS = 3
@@ -77,29 +75,6 @@ def test_misfit_is_told_apart_from_scatter_by_replicates() -> None:
     assert off.pure_error.sd_rest < 0.1 * off.pure_error.sd_about
     # The same residuals without replicates do not say which of the two they are.
     assert Status.bends not in judge(fit_power_law(SIZES, misfit[::SEEDS]))
-
-
-@pytest.mark.parametrize(("of_size_sd", "own_sd"), [(0.0, 0.01), (0.01, 0.002)])
-def test_intervals_of_alpha_hold_with_and_without_effects_of_sizes(of_size_sd: float, own_sd: float) -> None:
-    rng, n, held = np.random.default_rng(4), 300, 0
-    for _ in range(n):
-        fit = fit_power_law(S, drawn(rng, of_size_sd, own_sd), backtests=False)
-        held += fit.alpha.lo is not None and fit.alpha.hi is not None and fit.alpha.lo <= 0.1 <= fit.alpha.hi
-    assert 0.915 <= held / n <= 0.985
-
-
-@pytest.mark.parametrize(("of_size_sd", "own_sd"), [(0.0, 0.01), (0.01, 0.002), (0.003, 0.0)])
-def test_predictions_over_forms_hold_a_new_model_at_ten_times_the_largest_size(
-    of_size_sd: float, own_sd: float
-) -> None:
-    """Those of 95 % do as often in 999 of 1,000 sets of 40 draws, by the binomial."""
-    rng = np.random.default_rng(5)
-    y_BN = np.array([drawn(rng, of_size_sd, own_sd) for _ in range(40)])
-    new = 10 * SIZES[-1]
-    sd = math.hypot(of_size_sd, own_sd)
-    y_new_B = np.exp(1 - 0.1 * (math.log(new) - np.log(S).mean()) + rng.normal(0, sd, 40))
-    below_B = below(S, y_BN, new, y_new_B)
-    assert np.sum((below_B >= 0.025) & (below_B <= 0.975)) >= fewest(40)
 
 
 def test_identical_repeats_say_what_one_of_them_does() -> None:

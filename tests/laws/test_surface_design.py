@@ -40,15 +40,6 @@ def test_five_sizes_at_one_ratio_are_refused_for_the_ratio_and_three_for_their_n
     assert few == [Status.too_few_sizes, Status.collinear_design, Status.collinear_design]
 
 
-@pytest.mark.parametrize("n", [(2, 8), (8, 2)])
-def test_fewer_than_three_sizes_or_numbers_of_tokens_are_collinear(n: tuple[int, int]) -> None:
-    S, D = grid(*n)
-    fit = fit_surface(Runs.of(S, D, law(S, D)), n_replicates=0)
-    assert Status.collinear_design in fit.reasons
-    assert fit.design is not None
-    assert min(fit.design.n_S, fit.design.n_D) == 2
-
-
 def test_the_condition_is_that_of_the_scaled_derivatives() -> None:
     runs = draw((1,), ratios(6, 4), 0.01).runs
     fit, line = (
@@ -241,16 +232,6 @@ def test_the_largest_runs_are_predicted_by_the_others(axis: Axis) -> None:
     )
     assert mean_error(tests) < 0.02
     assert np.mean([test.is_inside for test in tests]) > 0.8
-
-
-def test_the_form_that_runs_follow_is_the_best_by_every_measure() -> None:
-    runs = draw((12,), ratios(6, 4), 0.003).runs
-    right, wrong = fits_of(runs)
-    assert right.aic < wrong.aic
-    assert right.bic < wrong.bic
-    of_right, of_wrong = (held_out(runs, form, 0) for form in ("chinchilla", "kaplan"))
-    assert mean_error(of_right) < mean_error(of_wrong)
-    assert {test.axis for test in of_right} == set(AXES)
 
 
 def test_nothing_is_predicted_along_an_axis_of_two_values() -> None:

@@ -12,9 +12,7 @@ from scipy.stats import multivariate_normal, norm
 from rbpx.laws.forms.linearised import FormMixture, LinearisedForm, average_linearised
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.prediction.calibration import error_in_sd, widen, widening_factor
-from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
-from rbpx.laws.surface.runs import Runs
-from tests.support.drawn_laws import both_forms
+from rbpx.laws.surface.averaged import backtest_budgets
 from tests.support.surfaces import draw, grid
 
 Floats = NDArray[np.float64]
@@ -97,36 +95,6 @@ def test_the_mixture_is_that_of_normal_distributions_conditioned_one_by_one(runs
     assert found_mean == pytest.approx(mean, abs=1e-9)
     assert found_sd == pytest.approx(sd, rel=1e-6)
     assert sum(average_linearised(*of).weights.values()) == pytest.approx(1)
-
-
-def test_checkpoints_of_a_run_count_less_than_as_many_runs() -> None:
-    forms, x_NA, x_TA, ln_y_N, run_N = small()
-    thrice = [
-        replace(form, **{name: np.repeat(getattr(form, name), 3, axis=0) for name in ("ln_y_N", "J_NP", "slope_NA")})
-        for form in forms
-    ]
-    noise = np.random.default_rng(1).normal(0, 0.001, 18)
-    many = (np.repeat(x_NA, 3, axis=0), x_TA, np.repeat(ln_y_N, 3) + noise)
-    of_runs, of_points = (
-        average_linearised(thrice, *many, np.repeat(run_N, 3)),
-        average_linearised(thrice, *many, np.arange(18)),
-    )
-    assert np.all(moments(of_runs)[1] > moments(of_points)[1])
-
-
-def forms_of(runs: Runs) -> list[Estimate]:
-    budgets = backtest_budgets(runs, FORMS)
-    return [answer.y for answer in predict_averaged(both_forms(runs), [(3e9, 6e10), (1e8, 2e9)], budgets)]
-
-
-def test_neither_order_nor_units_matter() -> None:
-    runs = draw((3,), grid(4, 3), 0.005).runs
-    mixed = np.random.default_rng(0).permutation(len(runs.S_N))
-    plain = forms_of(runs)
-    for other, unit in ((runs.only(mixed), 1.0), (replace(runs, y_N=1000 * runs.y_N), 1000.0)):
-        for a, b in zip(plain, forms_of(other), strict=True):
-            for name in ("value", "lo", "hi"):
-                assert getattr(b, name) == pytest.approx(unit * getattr(a, name), rel=1e-4)
 
 
 def test_what_is_held_out_has_no_part_in_its_prediction() -> None:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
+from scipy.stats import t as student_t
 
 from rbpx.laws.counts.chances import (
     blocks_of,
     derivatives,
-    hit_chance,
     hit_given_outcome,
     score_chances,
     unbiased_risk,
@@ -85,16 +85,7 @@ def test_the_fixed_point_is_the_maximum_that_scipy_finds(N: int) -> None:
     learned = learn(x, passed)
     np.testing.assert_allclose(learned, best.x, atol=2e-4)
     assert loss(learned) <= best.fun + 1e-7
-
-
-def test_the_fixed_point_does_not_depend_on_where_the_search_starts() -> None:
-    rng = np.random.default_rng(4)
-    x = rng.normal(size=(2_000, 4, 3))
-    x[:, :, 0] = 1.0
-    passed = (rng.random((2_000, 4)) < hit_chance(x @ np.array([1.5, 0.7, -0.4]))).all(axis=1)
-    cold = learn(x, passed)
-    warm = learn(x, passed, cold + np.array([0.05, -0.1, 0.08]))
-    assert warm == pytest.approx(cold, rel=1e-8)
+    assert learn(x, passed, learned + np.array([0.05, -0.1, 0.08])) == pytest.approx(learned, rel=1e-8)
 
 
 @pytest.mark.parametrize("N", [1, 3])
@@ -116,36 +107,6 @@ def test_the_slopes_are_those_of_the_likelihood_however_far_the_chances_are(N: i
     assert score == pytest.approx(plain, rel=1e-5, abs=1e-3)
 
 
-def test_the_maximum_is_where_iterating_the_unbiased_risk_comes_to_rest() -> None:
-    """Weights from the model, the model that is best under the weights (scipy), and so on, in plain rounds."""
-    x, hit = tokens(np.random.default_rng(5), 1500, 3)
-    passed = hit.all(axis=1)
-    theta = np.zeros(3)
-    for _ in range(150):
-        weights = hit_given_outcome(hit_chance(x @ theta), passed)
-
-        def risk(t: Any, w: Any = weights) -> tuple[float, Any]:
-            z = x @ t
-            slope = ((expit(z) - w)[..., None] * x).mean(axis=(0, 1))
-            return float(np.mean(w * np.logaddexp(0, -z) + (1 - w) * np.logaddexp(0, z))), slope
-
-        theta = minimize(risk, theta, jac=True, method="BFGS").x
-    np.testing.assert_allclose(learn(x, passed), theta, atol=1e-3)
-
-
-@pytest.mark.parametrize("N", [2, 5, 10])
-def test_coefficients_come_back_from_outcomes_alone(N: int) -> None:
-    """Forty sets of 4,000 sequences: right in the mean, so the labels of the tokens are not needed."""
-    theta = np.array([2.0, 1.2, -0.7])
-    found = []
-    for seed in range(40):
-        x, hit = tokens(np.random.default_rng([N, seed]), 4000, N, theta)
-        found.append(learn(x, hit.all(axis=1)))
-    mean, stderr = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(40)
-    assert np.all(np.abs(mean - theta) < 3.5 * stderr + 0.01)
-    assert np.all(stderr < 0.05)
-
-
 def test_a_learner_of_nothing_says_so() -> None:
     x, hit = tokens(np.random.default_rng(1), 50, 3)
     for passed in (np.zeros(50, bool), np.ones(50, bool)):
@@ -157,35 +118,22 @@ def test_a_learner_of_nothing_says_so() -> None:
 # ------------------------------------------------------------------------------------------------ the judgement
 
 
-def test_the_judgement_is_what_counting_pairs_of_tokens_gives() -> None:
+def test_the_judgement_and_its_intervals_are_what_counting_pairs_of_tokens_gives() -> None:
+    """Intervals by what each of 12 documents does to a score, of which Student's t has 11 degrees of freedom."""
     rng = np.random.default_rng(2)
     z, hit = rng.integers(-3, 4, 120) / 2, rng.random(120) < 0.4
-    judged = score_chances(z, hit, np.arange(120) // 10)
-    won = [(a > b) + (a == b) / 2 for a in z[hit] for b in z[~hit]]
-    p = expit(z)
-    assert judged["auc"].value == pytest.approx(np.mean(won), abs=1e-12)
-    assert judged["log_loss_nats"].value == pytest.approx(-np.mean(np.log(np.where(hit, p, 1 - p))), rel=1e-12)
-    assert judged["excess"].value == pytest.approx(p.mean() - hit.mean(), abs=1e-14)
+    judged, p = score_chances(z, hit, np.arange(120) // 10), expit(z)
+    wins_HM = (z[hit][:, None] > z[~hit]) + (z[hit][:, None] == z[~hit]) / 2
+    of_pairs = np.zeros(120)
+    of_pairs[hit] = (wins_HM.mean(axis=1) - wins_HM.mean()) / hit.sum()
+    of_pairs[~hit] = (wins_HM.mean(axis=0) - wins_HM.mean()) / (~hit).sum()
+    losses, excess = -np.log(np.where(hit, p, 1 - p)), p - hit
+    expected = {"auc": (wins_HM.mean(), of_pairs)}
+    expected |= {name: (v.mean(), (v - v.mean()) / 120) for name, v in (("log_loss_nats", losses), ("excess", excess))}
+    for name, (value, influence) in expected.items():
+        half = student_t.ppf(0.975, 11) * np.sqrt(12 / 11 * np.sum(influence.reshape(12, 10).sum(axis=1) ** 2))
+        found = judged[name]
+        assert (found.value, found.lo, found.hi) == pytest.approx((value, value - half, value + half), rel=1e-9)
     assert score_chances(z, np.ones(120, bool), np.arange(120))["auc"].value is None
     alone = score_chances(z, hit, np.zeros(120, int))["excess"]
     assert (alone.lo, alone.hi) == (None, None)
-
-
-def test_intervals_over_documents_hold_what_other_documents_would_show() -> None:
-    """Two hundred draws of 60 documents whose tokens share luck and ease."""
-
-    def draw(seed: Any, D: int) -> tuple[Any, Any, Any]:
-        rng = np.random.default_rng(seed)
-        ease = rng.normal(size=(D, 1))
-        z = 0.5 * ease + rng.normal(size=(D, 20))
-        hit = rng.random((D, 20)) < expit(z + 0.8 * rng.normal(size=(D, 1)))
-        return z.ravel(), hit.ravel(), np.repeat(np.arange(D), 20)
-
-    truth = score_chances(*draw([1, 1], 20_000))
-    held = dict.fromkeys(("auc", "log_loss_nats", "excess"), 0)
-    for seed in range(200):
-        judged = score_chances(*draw([seed, 7], 60))
-        for name in held:
-            lo, hi = judged[name].ends or (np.nan, np.nan)
-            held[name] += lo <= (truth[name].value or np.nan) <= hi
-    assert all(180 <= n <= 198 for n in held.values()), held

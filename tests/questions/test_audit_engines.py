@@ -137,48 +137,31 @@ def test_what_hangs_on_the_order_is_the_noise_of_the_engine_as_a_loop_counts_it(
     assert sorted(sent) == sorted(sent_first)
     assert sent != sent_first
     assert all(sum(map(len, request)) <= 90 or len(request) == 1 for request in prompts(engine))
-    tokens, V = runs_by_size(store), 300
-    n_moved = {}
+    tokens, V, n_moved = runs_by_size(store), 300, {}
     for size in sizes:
-        run, stored, again = tokens[size], [], []
-        lost = gained = n_moved[size] = 0
+        run, moves, lost, gained = tokens[size], [], 0, 0
+        n_moved[size] = 0
         for doc_id in np.unique(run["doc_id"]):
             of_document = run["doc_id"] == doc_id
             scored = dict(zip(run["position"][of_document], run["token_id"][of_document], strict=True))
             (ids,) = [ids for ids in before if {at: ids[at] for at in scored if at < len(ids)} == scored]
-            moved = after[ids] - before[ids]
-            for rank, nats in zip(run["ties"][of_document] + 1, run["logprob"][of_document], strict=True):
-                other = min(int(rank) + moved, V) if rank < V else V
-                stored.append(-float(nats))
-                again.append(-float(nats) + moved)
+            for rank in run["ties"][of_document] + 1:
+                moves.append(after[ids] - before[ids])
+                other = min(int(rank) + moves[-1], V) if rank < V else V
                 n_moved[size] += other != rank
                 lost, gained = lost + (rank == 1 < other), gained + (other == 1 < rank)
         (row,) = [row for row in asked.rows if (row.get("size"), row["law"]) == (size, "cross_entropy")]
         (of_rank,) = [row for row in asked.rows if (row.get("size"), row["law"]) == (size, "rbp")]
-        assert row["difference"] == pytest.approx(np.mean(again) - np.mean(stored), abs=1e-5)
-        assert row["largest_logprob_move"] == pytest.approx(np.max(np.abs(np.subtract(again, stored))), abs=1e-5)
+        assert row["difference"] == pytest.approx(np.mean(moves), abs=1e-5)
+        assert row["largest_logprob_move"] == pytest.approx(np.max(np.abs(moves)), abs=1e-5)
         assert (row["n_moved"], row["n_changed"], row["against"]) == (n_moved[size], n_moved[size], "engine")
         assert row["is_same"] is False
         assert (of_rank["n_lost"], of_rank["n_gained"]) == (lost, gained)
         assert n_moved[size] > 20
-    laws = {row["law"]: row for row in asked.rows if row["kind"] == "law"}
-    S = [tokens[size]["non_embedding_params"] for size in sizes]
-    entropies = [
-        [row[side] for row in asked.rows if (row.get("size"), row["law"]) == (size, "cross_entropy")]
-        for size in sizes
-        for side in ("stored", "again")
-    ]
-    for side, nats in (("stored", entropies[::2]), ("again", entropies[1::2])):
-        slope = -np.polyfit(np.log(S), np.log(np.ravel(nats)), 1)[0]
-        assert laws["cross_entropy"][side] == pytest.approx(slope, rel=1e-6)
-    line = asked.words
-    assert "asked again in another order: " in line
-    assert "its own noise." in line
-    assert (
-        f"{sum(n_moved.values()):,} of {sum(len(tokens[size]['ties']) for size in sizes):,} ranks moved by up to "
-        in line
-    )
-    assert "measured again in float32" not in line
+    n_tokens = sum(len(tokens[size]["ties"]) for size in sizes)
+    assert "asked again in another order: " in asked.words
+    assert f"{sum(n_moved.values()):,} of {n_tokens:,} ranks moved by up to " in asked.words
+    assert "measured again in float32" not in asked.words
 
 
 @pytest.fixture
@@ -195,13 +178,10 @@ def test_an_engine_that_answers_alike_in_any_order_is_said_to(by_m: tuple[Path, 
     store, engine = by_m
     n_before = len(prompts(engine))
     asked, _ = asked_again(store, engine, limit=5, tokens_per_batch=1)
-    assert {len(request) for request in prompts(engine)[n_before:]} == {1}
-    assert len(prompts(engine)) == n_before + 5
-    (line,) = [line for line in asked.table(200).splitlines() if "asked again" in line]
-    assert "1 size, 5 of 8 documents" in line
-    assert line.endswith(
-        "asked again in another order: no rank moved, and no log-probability by more than 0 nats, its own noise."
-    )
+    assert [len(request) for request in prompts(engine)[n_before:]] == [1] * 5
+    assert "1 size, 5 of 8 documents" in asked.words
+    said = "asked again in another order: no rank moved, and no log-probability by more than 0 nats, its own noise."
+    assert said in asked.words
     for seed in (1, 2):
         asked_again(store, engine, seed=seed)
     of_one, of_other = prompts(engine)[-2:]

@@ -14,7 +14,6 @@ from rbpx.questions.compare.meeting import RunTokens, meet
 from rbpx.questions.compare.parts import kind_of, part_of
 from tests.support.asking import Asked, ask, refused
 from tests.support.byte_nats import byte_nats
-from tests.support.composed import here
 from tests.support.filled import filled
 from tests.support.stores import reseal, runs_by_size, without_bytes
 
@@ -84,10 +83,8 @@ def test_the_whole_is_the_two_runs_and_their_difference(store: Path, there: Aske
     bits = [-math.fsum(run["logprob"].astype(float)) / math.log(2) / n_bytes for run in (a, b)]
     assert [whole["bits_a"], whole["bits_b"]] == pytest.approx(bits, rel=1e-9)
     assert whole["change"] == pytest.approx(bits[1] - bits[0], rel=1e-9)
-    answer, *rest = there.table(100, details=False).splitlines()
-    assert answer.startswith(("mine/l predicts", "mine/xs and mine/l cannot be told apart: "))
-    assert f"bits per byte of mine/l minus those of mine/xs are {bits[1] - bits[0]:.3f} (95 %: " in answer
-    assert max(len(line) for line in rest if line.startswith(" ")) <= 100
+    said = there.table(100, details=False).partition("\n")[0]
+    assert f"bits per byte of mine/l minus those of mine/xs are {bits[1] - bits[0]:.3f} (95 %: " in said
     # the interval: a ratio of sums over documents, linearised, by a loop
     D = np.unique(a["doc_id"])
     change = [((a["logprob"] - b["logprob"].astype(float))[a["doc_id"] == d]).sum() / math.log(2) for d in D]
@@ -95,16 +92,14 @@ def test_the_whole_is_the_two_runs_and_their_difference(store: Path, there: Aske
     residual = [c - whole["change"] * n for c, n in zip(change, size, strict=True)]
     n = 1 / sum((each / n_bytes) ** 2 for each in size)
     half = student_t.ppf(0.975, n - 1) * math.sqrt(n / (n - 1) * sum(r * r for r in residual)) / n_bytes
-    assert [whole["change_lo"], whole["change_hi"]] == pytest.approx(
-        [whole["change"] - half, whole["change"] + half], rel=1e-6
-    )
+    assert whole["change_lo"] == pytest.approx(whole["change"] - half, rel=1e-6)
+    assert whole["change_hi"] == pytest.approx(whole["change"] + half, rel=1e-6)
     for by in ("kind", "place", "document"):
         parts = [row for row in there.of_kind("part") if row["by"] == by]
         assert sum(row["n_bytes"] for row in parts) == n_bytes
         assert sum(row["share"] for row in parts) == pytest.approx(1, rel=1e-9)
-        assert sum(row["change"] * row["n_bytes"] for row in parts) == pytest.approx(
-            whole["change"] * n_bytes, rel=1e-9
-        )
+        change = sum(row["change"] * row["n_bytes"] for row in parts)
+        assert change == pytest.approx(whole["change"] * n_bytes, rel=1e-9)
 
 
 def test_hits_and_moves_are_counted(store: Path, there: Asked) -> None:
@@ -119,19 +114,6 @@ def test_hits_and_moves_are_counted(store: Path, there: Asked) -> None:
         assert row["rbp_b"] - row["rbp_a"] == pytest.approx(row["gained"] - row["lost"], abs=1e-12)
     (moves,) = there.of_kind("moves")
     assert [moves["better"], moves["worse"]] == pytest.approx([(rank_b < rank_a).mean(), (rank_b > rank_a).mean()])
-
-
-def test_swapping_the_models_flips_signs_and_nothing_else(store: Path, there: Asked) -> None:
-    back = ask(store, "compare", a="mine/l", b="mine/xs", k=[1, 10]).rows
-    assert len(there.rows) == len(back)
-    for one, other in zip(there.rows, back, strict=True):
-        if one["kind"] == "part":
-            assert [one["change"], one["share"], one["name"]] == [-other["change"], other["share"], other["name"]]
-            assert [one["bits_a"], one["bits_b"]] == [other["bits_b"], other["bits_a"]]
-            if one["change_lo"] is not None:
-                assert [one["change_lo"], one["change_hi"]] == [-other["change_hi"], -other["change_lo"]]
-        if one["kind"] == "hits":
-            assert [one["gained"], one["lost_hi"]] == [other["lost"], other["gained_hi"]]
 
 
 def test_a_slice_holds_what_its_condition_says(store: Path) -> None:
@@ -187,32 +169,3 @@ def test_a_run_without_bytes_is_not_compared(store: Path, tmp_path: Path) -> Non
 
 
 # -------------------------------------------------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ((), "a= names no model"),
-        (("a=mine/xs",), "b= names no model"),
-        (("mine/xs",), "compare takes 2 words, got 1"),
-        (("a=mine/xs", "b=12e45"), "b=12e45 names no model"),
-    ],
-)
-def test_words_that_name_no_two_models_are_said(store: Path, cwd: Path, words: tuple[str, ...], says: str) -> None:
-    answer = here("compare", *words, "--store", store, cwd=cwd, check=2)
-    assert says in answer.stderr
-    assert answer.stdout == ""
-
-
-@pytest.mark.parametrize(
-    ("keys", "says"),
-    [
-        ({"b": "mine"}, "b=mine names no model"),
-        ({"b": "mine/huge"}, "b=mine/huge was not measured"),
-        ({"slices": {"x": "rank_c > 1"}}, "slices.x='rank_c > 1' is not a valid condition"),
-        ({"slices": {"x": "doc_id < 0"}}, "matches nothing"),
-    ],
-)
-def test_what_cannot_be_compared_is_said(store: Path, keys: dict[str, Any], says: str) -> None:
-    with refused(says):
-        ask(store, "compare", **{"a": "mine/xs", "b": "mine/l", **keys})

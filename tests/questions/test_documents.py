@@ -7,13 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import t as student_t
 
-from rbpx.laws.intervals.estimate import Replicates, document_weights
-from rbpx.laws.power.law import fit_power_law
-from rbpx.runs.documents import Documents
+from rbpx.laws.intervals.estimate import document_weights
 from tests.support.asking import Rows, ask
-from tests.support.draws import plausible
 from tests.support.stores import columns_of
 from tests.support.synthetic import Truth, write_store
 
@@ -125,28 +121,3 @@ def test_one_text_cut_into_parts_says_that_it_is_one(tmp_path: Path) -> None:
     assert law["params"]["notes"] == [
         "The 30 documents are parts of one text, so intervals are over other parts of it, not over other texts."
     ]
-
-
-def test_five_documents_have_the_t_of_four_degrees_of_freedom(tmp_path: Path) -> None:
-    store = tmp_path / "store"
-    write_store(store, TRUTH, 1, n_documents=5)
-    for law in rows(store, "klaw", k=[1, 10, 100]):
-        if law["law"] == "k_law":
-            half = student_t.ppf(0.975, 4) * law["alpha_stderr"]
-            assert (law["alpha_hi"] - law["alpha_lo"]) / 2 == pytest.approx(half)
-
-
-def test_intervals_over_texts_hold_the_truth_where_those_over_their_parts_do_not() -> None:
-    """Ten authors of twelve documents each: 95 of 100 by author, fewer than half by document."""
-    rng, n_draws, sizes = np.random.default_rng(7), 60, np.logspace(4, 7, 5)
-    x, authors = np.log(sizes) - np.log(sizes).mean(), np.repeat(np.arange(10), 12)
-    held = dict.fromkeys(("documents", "authors"), 0)
-    for seed in range(n_draws):
-        slope_D = 0.05 * rng.normal(size=10)[authors] + 0.02 * rng.normal(size=120)
-        moved_DN = -np.outer(slope_D, x)
-        for name, documents in (("documents", Documents.alone(120)), ("authors", Documents(authors, 10, 10))):
-            y_N, drawn_BN = np.exp(moved_DN.mean(axis=0)), np.exp(documents.weights(100, seed) @ moved_DN / 120)
-            fit = fit_power_law(sizes, y_N, Replicates.of(drawn_BN, documents.effective), backtests=False)
-            held[name] += (fit.alpha.lo or 0.0) <= 0 <= (fit.alpha.hi or 0.0)
-    assert plausible(held["authors"], n_draws)
-    assert held["documents"] < 0.5 * n_draws

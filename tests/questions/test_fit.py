@@ -4,8 +4,6 @@ import json
 import math
 import re
 import shutil
-from collections import defaultdict
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.status import Status
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
-from tests.support.asking import Asked, Rows, ask, imported, refused
+from tests.support.asking import Asked, Rows, ask, imported
 from tests.support.composed import here
 from tests.support.filled import filled
-from tests.support.imports import bring
 from tests.support.stores import Measured, manifests, rank_by_hand, runs_by_size
 
 LAWS = {
@@ -95,117 +91,60 @@ def assert_line(row: Fit, S: Any, y: Any) -> None:
         assert row["backtest_error"] == pytest.approx(predicted / y[-1] - 1, abs=1e-9)
 
 
-def entropy_terms(tokens: dict[str, Any], ties: str) -> tuple[float, float, float]:
-    """Error-entropy, self-alignment and confidence of one run by their definitions, rank by rank."""
-    by_rank = defaultdict(list)
-    for rank, logprob in zip(rank_by_hand(tokens, ties), tokens["logprob"], strict=True):
-        by_rank[rank].append(float(logprob))
-    n = sum(map(len, by_rank.values()))
-    p = {rank: len(found) / n for rank, found in by_rank.items()}
-    score = {rank: math.exp(sum(found) / len(found)) for rank, found in by_rank.items()}
-    total = sum(score.values())
-    entropy = -sum(p[rank] * math.log(p[rank]) for rank in p)
-    alignment = sum(p[rank] * math.log(p[rank] / (score[rank] / total)) for rank in p)
-    return entropy, alignment, -math.log(total)
-
-
 # ----------------------------------------------------------------------------------------------------------- the table
-
-
-_USUAL = ("-ln RBP_1 ", "-ln RBP_10 ", "-ln RBP_100 ", "cross-entropy", "lognormal RBP_1", "lognormal CE")
-_DERIVED = ("error-entropy", "self-alignment", "confidence")
-
-
-def lines_of(table: str, names: Sequence[str]) -> list[str]:
-    """The one line of each law in a printed table."""
-    found = [[line for line in table.splitlines() if line.strip().startswith(name)] for name in names]
-    assert [len(lines) for lines in found] == [1] * len(names), table
-    return [line for (line,) in found]
-
-
-def test_laws_all_are_side_by_side(store: Path, cwd: Path) -> None:
-    answer = here("fit", "laws=all", "--store", store, cwd=cwd, check=0)
-    for line in lines_of(answer.stdout.split("Scaling laws")[1], (*_USUAL, *_DERIVED)):
-        assert re.search(r" (\d\.\d{3}|–) .*  [a-z]+", line), line
 
 
 def test_the_answer_comes_first_and_the_usual_laws_fill_no_screen(measured: Measured) -> None:
     printed = measured.answer.stdout
     first, *_, table = printed.split("Scaling laws")
     assert len(printed.splitlines()) <= 25
-    lines = lines_of(table, _USUAL)
-    assert not [name for name in _DERIVED if name in table]
+    names = ("-ln RBP_1 ", "-ln RBP_10 ", "-ln RBP_100 ", "cross-entropy", "lognormal RBP_1", "lognormal CE")
+    (lines,) = zip(
+        *([row for row in table.splitlines() if row.strip().startswith(name)] for name in names), strict=True
+    )
     passing = sum(line.rstrip().endswith(" passes") for line in lines)
     counted = {0: "none of 6 laws passes", 1: "1 of 6 laws passes", 6: "all 6 laws pass"}
     assert counted.get(passing, f"{passing} of 6 laws pass") in first
     S, y = cross_entropies(measured.store)
-    slope = np.polyfit(np.log(S), np.log(y), 1)[0]
-    assert re.search(rf"cross-entropy +{-slope:.4f} ", table)
+    assert re.search(rf"cross-entropy +{-np.polyfit(np.log(S), np.log(y), 1)[0]:.4f} ", table)
+    assert f" {np.corrcoef(np.log(S), np.log(y))[0, 1] ** 2:.3f} " in lines[3]
     of_hits = np.polyfit(*map(np.log, (S, -np.log(shares(measured.store, 1)[1]))), 1)[0]
-    told = f"-ln RBP_1 is {1 - 10**of_hits:.0%} lower (alpha {-of_hits:.3f}, 95 %: "
-    assert told in first or "-ln RBP_1 (" in first
-    r2 = np.corrcoef(np.log(S), np.log(y))[0, 1] ** 2
-    assert f" {r2:.3f} " in lines[3]
+    assert f"-ln RBP_1 is {1 - 10**of_hits:.0%} lower (alpha {-of_hits:.3f}, 95 %: " in first or "-ln RBP_1 (" in first
 
 
-def test_a_law_whose_points_call_for_E_has_a_row_with_E_and_the_sentence_is_that_rows(
-    tmp_path: Path, cwd: Path
-) -> None:
-    S = [10 ** (6 + at / 2) for at in range(8)]
-    rows = "".join(f"{each:.6g},{1.7 + 400 * each**-0.34:.6f}\n" for each in S)
-    store = imported(tmp_path / "store", f"S,loss_nats\n{rows}", dataset="c4")
-    plain, with_E = fit(store)
-    assert [(row["method"], row["status"]) for row in (plain, with_E)] == [("ols", "bends"), ("offset", "ok")]
-    assert (with_E["alpha"], with_E["params"]["E"], with_E["C"]) == pytest.approx((0.34, 1.7, 400), rel=1e-4)
-    (asked,) = fit(store, method="offset")
-    assert asked | {"created_at": None} == with_E | {"created_at": None}  # which is the fit that compared the forms
-    first, _, table = here("fit", "--store", store, cwd=cwd, check=0).stdout.partition("\n")
-    drop = 1 - (1.7 + 400 * (10 * S[-1]) ** -0.34) / (1.7 + 400 * S[-1] ** -0.34)
-    assert f"cross-entropy is {drop:.1%} lower (alpha 0.340" in first
-    assert "; E 1.700" in first
-    lines_of(table, ("cross-entropy, E + C S^-alpha",))
-    assert "Exponents with and without E do not compare." in table
-
-
-def test_a_law_with_E_is_told_beside_one_without(tmp_path: Path, cwd: Path) -> None:
+def test_a_law_whose_points_call_for_E_has_a_row_with_E_and_the_sentence_is_that_rows(tmp_path: Path) -> None:
     S = [10 ** (6 + at / 2) for at in range(8)]
     rows = "".join(f"{each:.6g},{1.7 + 400 * each**-0.34:.6f},{math.exp(-5 * each**-0.1):.8f}\n" for each in S)
     store = imported(tmp_path / "store", f"S,loss_nats,rbp_1\n{rows}", dataset="c4", ties="pessimistic")
-    first, _, _ = here("fit", "--store", store, cwd=cwd, check=0).stdout.partition("\n")
+    answer = ask(store, "fit", resamples=50)
+    plain, with_E = (row for row in answer.rows if row["law"] == "cross_entropy")
+    assert [(row["method"], row["status"]) for row in (plain, with_E)] == [("ols", "bends"), ("offset", "ok")]
+    assert (with_E["alpha"], with_E["params"]["E"], with_E["C"]) == pytest.approx((0.34, 1.7, 400), rel=1e-4)
+    asked = one(fit(store, method="offset"), "cross_entropy")
+    assert asked | {"created_at": None} == with_E | {"created_at": None}  # which is the fit that compared the forms
+    drop = 1 - (1.7 + 400 * (10 * S[-1]) ** -0.34) / (1.7 + 400 * S[-1] ** -0.34)
+    first = answer.table().partition("\n")[0]
     assert "-ln RBP_1 is 21% lower (alpha 0.100" in first
-    assert re.search(r" and cross-entropy is [\d.]+% lower \(alpha 0\.340.*; E 1\.700", first)
+    assert f" and cross-entropy is {drop:.1%} lower (alpha 0.340" in first
+    assert "; E 1.700" in first
+    assert "Exponents with and without E do not compare." in answer.words
 
 
-def test_points_that_bend_are_told_by_both_ends(tmp_path: Path, cwd: Path) -> None:
+def test_points_that_bend_are_told_by_both_ends(tmp_path: Path) -> None:
     at = np.arange(7)  # halves of decades; exponents of .05 and of .1, and half a percent up and down
     y = 5 * 10 ** -np.where(at <= 3, 0.025 * at, 0.05 * at - 0.075) * (1 + 0.001 * np.array([1, -1, 1, 0, 1, -1, 1]))
     rows = "".join(f"{10 ** (6 + half / 2)},{each}\n" for half, each in zip(at, y, strict=True))
-    first = here(
-        "fit", "--store", imported(tmp_path / "store", f"S,loss_nats\n{rows}", dataset="c4"), cwd=cwd, check=0
-    ).stdout
-    assert first.startswith(
-        "Cross-entropy bends: a tenfold size took off 11% at the small end and 21% at the large one"
-    )
+    asked = ask(imported(tmp_path / "store", f"S,loss_nats\n{rows}", dataset="c4"), "fit")
+    said = "Cross-entropy bends: a tenfold size took off 11% at the small end and 21% at the large one"
+    assert asked.table().startswith(said)
 
 
-def test_details_say_what_each_model_scores(measured: Measured, cwd: Path) -> None:
-    printed = here("fit", "--details", "--store", measured.store, cwd=cwd, check=0).stdout
-    head = printed.split("What each model scores")[1]
+def test_details_say_what_each_model_scores(measured: Measured) -> None:
+    head = ask(measured.store, "fit", resamples=20).table(120).split("What each model scores")[1]
     for (size, run), share in zip(runs_by_size(measured.store).items(), shares(measured.store, 10)[1], strict=True):
         line = next(line for line in head.splitlines() if line.split()[:1] == [size])
-        assert f"{run['non_embedding_params']:,}" in line
-        assert f"{share:.4f}" in line
-        assert f"{-np.mean(run['logprob'].astype(float)):.4f}" in line
-
-
-def test_the_printed_table_is_whole_on_a_narrow_terminal(measured: Measured) -> None:
-    """Words that are cut are words that nobody understands; the rows of the laws end with their status."""
-    begins = {status.label.split()[0] for status in Status}
-    form = r" (?:power|offset|undecided|–)  +(?=[a-z])"
-    rows = [line for line in measured.answer.stdout.split("Scaling laws")[1].splitlines() if re.search(form, line)]
-    assert len(rows) >= 4
-    assert {re.split(form, line)[1].split()[0] for line in rows} <= begins
-    assert max(map(len, rows)) <= 80
+        told = f"{run['non_embedding_params']:,}", f"{share:.4f}", f"{-np.mean(run['logprob'].astype(float)):.4f}"
+        assert [each for each in told if each not in line] == []
 
 
 # ----------------------------------------------------------------------------------------------------------- the rows
@@ -226,45 +165,15 @@ def test_the_rbp_and_cross_entropy_laws_are_least_squares_on_counts(
     assert {(row["protocol"], row["dtype"], row["method"]) for row in rows} == {("paper", "float32", "ols")}
 
 
-def test_the_tie_rule_changes_the_law(asked: dict[str, Asked]) -> None:
-    """Else the test above could not tell the rules apart."""
-    assert len({tuple(row["alpha"] for row in each.rows if row["law"] == "rbp") for each in asked.values()}) == 3
-
-
-@pytest.mark.parametrize("ties", ["pessimistic", "mid"])
-def test_the_terms_of_the_error_entropy_add_up_to_the_cross_entropy(
+@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
+def test_the_terms_of_the_error_entropy_are_of_its_ranks_and_add_up_to_the_cross_entropy(
     ties: str, store: Path, asked: dict[str, Asked]
 ) -> None:
     terms = [one(asked[ties].rows, law)["params"]["y"] for law in ("error_entropy", "self_alignment", "confidence")]
     assert np.sum(terms, axis=0) == pytest.approx(cross_entropies(store)[1], abs=1e-6)
-    for run, found in zip(runs_by_size(store).values(), zip(*terms, strict=True), strict=True):
-        assert found == pytest.approx(entropy_terms(run, ties), rel=1e-9, abs=1e-12)
-
-
-def test_the_laws_derived_from_the_lognormal_come_with_a_status(asked: dict[str, Asked]) -> None:
-    for law in ("lognormal_rbp1", "lognormal_cross_entropy"):
-        row = one(asked["pessimistic"].rows, law)
-        assert (row["alpha"] is None) == (row["C"] is None)
-        assert (row["alpha"] is None) == (row["status"] in {"not_converged", "not_positive"})
-
-
-def test_the_interval_surrounds_alpha_and_says_what_it_holds(asked: dict[str, Asked]) -> None:
-    for row in (row for row in asked["pessimistic"].rows if row["law"] in ("cross_entropy", "rbp")):
-        about = row["params"]
-        assert row["alpha_lo"] < row["alpha_hi"]
-        assert about["interval"] == "documents and models"
-        assert about["n_resamples"] == 50
-        middle = (row["alpha_lo"] + row["alpha_hi"]) / 2
-        assert middle == pytest.approx(row["alpha"] - about["alpha_text_bias"], abs=1e-9)
-        assert row["alpha_lo"] <= about["alpha_text_lo"] < about["alpha_text_hi"] <= row["alpha_hi"]
-
-
-def test_a_fit_says_which_runs_it_is_of(store: Path, asked: dict[str, Asked]) -> None:
-    runs = runs_by_size(store)
-    for row in asked["mid"].rows:
-        assert row["run_ids"] == [run["run_id"] for run in runs.values()]
-        assert row["params"]["S"] == [run["non_embedding_params"] for run in runs.values()]
-        assert row["params"]["sizes"] == list(runs)
+    for run, entropy in zip(runs_by_size(store).values(), terms[0], strict=True):
+        p = np.unique(rank_by_hand(run, ties), return_counts=True)[1] / len(run["logprob"])
+        assert entropy == pytest.approx(-p @ np.log(p), rel=1e-9)
 
 
 # ------------------------------------------------------------------------------------------------------- what is asked
@@ -292,17 +201,8 @@ def test_only_the_laws_asked_for_are_fitted(own: Path) -> None:
     usual += [("lognormal_rbp1", None), ("lognormal_cross_entropy", None)]
     assert [(row["law"], row["k"]) for row in fit(own) if row["method"] == "ols"] == usual
     assert [(row["law"], row["k"]) for row in fit(own, k=5)] == [("rbp", 5), ("cross_entropy", None)]
-    assert {row["law"] for row in fit(own, laws="rbp", k=1)} == {"rbp"}
     laws = ["cross_entropy", "confidence"]
     assert {row["law"] for row in fit(own, laws=laws)} == set(laws)
-
-
-def test_sizes_narrow_a_fit(store: Path) -> None:
-    rows = fit(store, size=["xs", "s", "l"], laws=["cross_entropy", "rbp"])
-    assert {row["n_points"] for row in rows} == {3}
-    S, y = cross_entropies(store)
-    kept = [0, 1, 3]
-    assert_line(one(rows, "cross_entropy"), S[kept], y[kept])
 
 
 # ------------------------------------------------------------------------------------------------- what enters a fit
@@ -337,11 +237,6 @@ def test_a_group_with_two_sizes_beside_one_with_four_is_told_with_its_status(own
     assert {row["alpha"] for row in rows if row["n_points"] == 2} == {None}
 
 
-def test_two_sizes_are_a_wrong_request_that_says_what_to_measure(tmp_path: Path) -> None:
-    with refused("3 sizes", "measure"):
-        ask(filled(tmp_path / "store", sizes=["xs", "m"]), "fit")
-
-
 # ------------------------------------------------------------------------------------------------------ what is kept
 
 
@@ -352,20 +247,15 @@ def test_two_sizes_are_a_wrong_request_that_says_what_to_measure(tmp_path: Path)
         ("D", "From the largest D, on ten times as many tokens cross-entropy is 4.7% lower"),
     ],
 )
-def test_the_change_at_ten_times_the_size_keeps_the_irreducible_loss(
-    tmp_path: Path, cwd: Path, axis: str, words: str
-) -> None:
+def test_the_change_at_ten_times_the_size_keeps_the_irreducible_loss(tmp_path: Path, axis: str, words: str) -> None:
     """1.7 + 400 S^-.34 falls from the largest of the sizes to ten times it by 4.7 %, and 400 S^-.34 by 54 %."""
     x = [1e8, 4e8, 1.6e9, 6.4e9, 1e10]
     largest, tenfold = (1.7 + 400 * each**-0.34 for each in (x[-1], 10 * x[-1]))
     assert f"{1 - tenfold / largest:.1%}" == "4.7%"
     rows = [f"{at},{1e9 if axis == 'D' else each},{each},{1.7 + 400 * each**-0.34}" for at, each in enumerate(x)]
-    file = tmp_path / "losses.csv"
-    file.write_text("\n".join(["step,S,D,loss", *rows]) + "\n", encoding="utf-8")
-    columns = "columns={non_embedding_params: S, training_tokens: D, loss_nats: loss, training_step: step}"
-    bring(file, tmp_path / "store", cwd, "source=me", "family=f", "dataset=t", columns)
+    store = imported(tmp_path / "store", "\n".join(["step,S,D,loss_nats", *rows]), dataset="t")
     for how in ({"method": "offset"}, {"E": 1.7}):
-        assert words in ask(tmp_path / "store", "fit", axis=axis, **how).table()
+        assert words in ask(store, "fit", axis=axis, **how).table()
 
 
 def kept(store: Path, relation: str) -> Rows:
@@ -375,30 +265,23 @@ def kept(store: Path, relation: str) -> Rows:
 
 def test_what_is_kept_is_what_was_printed_and_a_refit_replaces_it(own: Path) -> None:
     keys = {"k": KS, "laws": ["rbp", "cross_entropy"]}
-    first = fit(own, **keys)
-    again = {row["fit_id"]: row for row in fit(own, **keys)}
+    first, again = fit(own, **keys), {row["fit_id"]: row for row in fit(own, **keys)}
     assert list(again) == [row["fit_id"] for row in first]
-    assert len(again) == len(first)
-    rows = kept(own, "fits")
-    assert len(rows) >= len(first)
-    for row in (row for row in rows if row["fit_id"] in again):
+    rows = {row["fit_id"]: row for row in kept(own, "fits")}
+    for fit_id, row in again.items():
         for name in ("law", "k", "alpha", "C", "r2", "status", "run_ids", "n_points"):
-            assert row[name] == again[row["fit_id"]][name]
-        assert json.loads(row["params"])["y"] == again[row["fit_id"]]["params"]["y"]
+            assert rows[fit_id][name] == row[name]
+        assert json.loads(rows[fit_id]["params"])["y"] == row["params"]["y"]
 
 
 def test_rank_fits_hold_each_distribution_of_each_run_once_and_gc_drops_fits_whose_runs_are_gone(
     own: Path, cwd: Path
 ) -> None:
     fit(own, laws="all")
-    rows = [row for row in kept(own, "rank_fits") if row["ties"] == "pessimistic"]
-    runs = {run["run_id"] for run in runs_by_size(own).values()}
-    assert {row["run_id"] for row in rows} == runs
-    assert len(rows) == len({(row["run_id"], row["distribution"]) for row in rows}) == len(runs)
-    for row in rows:
-        assert row["status"] in {"ok", "at_bound", "not_converged", "too_few_tokens"}
-        assert row["loglik"] is None or row["loglik"] < 0
-    shutil.rmtree(own / "runs" / runs_by_size(own)["s"]["run_id"])
+    runs = runs_by_size(own)
+    rows = [(row["run_id"], row["distribution"]) for row in kept(own, "rank_fits") if row["ties"] == "pessimistic"]
+    assert sorted(run_id for run_id, _ in rows) == sorted(run["run_id"] for run in runs.values())
+    shutil.rmtree(own / "runs" / runs["s"]["run_id"])
     here("store", "gc", "--store", own, cwd=cwd, check=0)
     assert kept(own, "fits") == []
     assert len(kept(own, "runs")) == 3

@@ -51,7 +51,7 @@ def store(registered: Path, tmp_path: Path) -> Path:
 # -------------------------------------------------------------------------------------------------------------- scores
 
 
-def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path, cwd: Path) -> None:
+def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path) -> None:
     store = filled(tmp_path / "store", sizes=["xs", "s", "m"]).root
     register(store, "june", S=SIZES["l"])
     answers = {
@@ -60,12 +60,12 @@ def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path, cwd: Path
         if row["method"] == "combined"
     }
     *waiting, whole = forecasts(store)
-    assert len(waiting) == 3
-    assert {row["outcome"] for row in waiting} == {"waiting"}
+    assert [row["outcome"] for row in waiting] == ["waiting"] * 3
     assert (whole["n_scored"], whole["coverage"]) == (0, None)
 
     filled(store, sizes=["l"])
-    *scored, whole = forecasts(store)
+    asked = ask(store, "forecasts")
+    *scored, whole = asked.rows
     tokens = runs_by_size(store)["l"]
     rank = tokens["greater"] + tokens["ties"] + 1
     by_hand = {("rbp", k): -math.log(np.mean(rank <= k)) for k in (1, 10)}
@@ -79,15 +79,11 @@ def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path, cwd: Path
         sd = math.log(row["hi"] / row["lo"]) / (2 * 1.959963984540054)
         assert row["in_sd"] == pytest.approx(math.log(by_hand[of] / row["y"]) / sd, rel=1e-9)
         assert row["size"] == "l"
-    assert whole["n_scored"] == 3
-    assert whole["n_models"] == 1
-    assert whole["coverage"] == pytest.approx(np.mean([row["outcome"] == "inside" for row in scored]))
-    printed = here("forecasts", "--store", store, cwd=cwd, check=0).stdout
     held = sum(row["outcome"] == "inside" for row in scored)
-    assert printed.startswith(
-        f"Of 3 forecasts of 1 model, measured since, {held} held: the measured value lies within the 95 % interval."
-    )
-    assert f" each model counted once, is {held / 3:.2f} (95 %: " in printed
+    assert (whole["n_scored"], whole["n_models"], whole["coverage"]) == (3, 1, pytest.approx(held / 3))
+    said = f"Of 3 forecasts of 1 model, measured since, {held} held: the measured value lies within the 95 % interval."
+    assert asked.words.startswith(said)
+    assert f" each model counted once, is {held / 3:.2f} (95 %: " in asked.words
 
 
 def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Path, cwd: Path) -> None:
@@ -135,17 +131,6 @@ def test_what_would_be_no_forecast_is_refused_in_one_line(
     with refused(says):
         register(store, name, **keys)
     assert file_of(store).stem.startswith("june-")
-
-
-def test_several_groups_are_refused(store: Path) -> None:
-    write_store(store, Truth(), seed=3, n_documents=10, n_tokens=30, dataset="other")
-    with refused("there are 2"):
-        register(store, "july", S=2e8)
-
-
-def test_a_store_without_forecasts_says_how_to_register_one(tmp_path: Path) -> None:
-    with refused("has no forecasts; predict with register=NAME makes one"):
-        ask(write_store(tmp_path / "store", Truth(), 1, 4, 4), "forecasts")
 
 
 # ----------------------------------------------------------------------------------------------- what it rests on

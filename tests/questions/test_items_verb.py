@@ -14,10 +14,9 @@ from scipy.stats import binom
 from rbpx.laws.intervals.estimate import document_weights, of_share
 from rbpx.questions.items.exact_match import exact_match
 from tests.support import quiz
-from tests.support.asking import Asked, ask, refused
+from tests.support.asking import Asked, ask
 from tests.support.composed import here
 from tests.support.stores import Family, columns_of, manifests, runs_by_size
-from tests.support.synthetic import Truth, write_store
 
 ITEMS = quiz.items(36, n_twice=6)
 
@@ -59,26 +58,22 @@ def test_scores_are_those_of_the_tokens_by_hand(store: Path, tokens: dict[str, A
         by_characters.append(int(np.argmin(of_item / [len(choice) for choice in asked["c"]])) == asked["r"])
         nats.append(of_item[asked["r"]])
         n_bytes += len(" " + asked["c"][asked["r"]])
-        is_twice = asked["c"][0] == asked["c"][2]
-        assert not is_twice or nats_of[item, 0] == nats_of[item, 2]
-        tied.append(is_twice and of_item[0] < of_item[1])
+        tied.append(asked["c"][0] == asked["c"][2] and of_item[0] < of_item[1])
     (total,) = (row for row in told.of_kind("items") if row["slice"] is None)
+    by_slice = {row["slice"]: row["n_items"] for row in told.of_kind("items")}
+    assert by_slice == {None: 36, "fish": 12, "law": 12, "ship": 12}
     assert (total["acc"], total["acc_norm"], total["n_tied"]) == (np.mean(right), np.mean(by_characters), sum(tied))
     assert total["acc_stderr"] == pytest.approx(np.std(right, ddof=1) / math.sqrt(36))  # as in the harness
     assert total["acc_lo"] < total["acc"] < total["acc_hi"]
     assert total["chance"] == pytest.approx(1 / 3)
-    n_right = round(total["acc"] * 36)
-    ways = sum(math.comb(36, n) * 2 ** (36 - n) for n in range(n_right, 37))
+    ways = sum(math.comb(36, n) * 2 ** (36 - n) for n in range(sum(right), 37))
     assert total["p_chance"] == pytest.approx(ways / 3**36)
     assert total["perplexity"] == pytest.approx(math.exp(np.mean(nats)), rel=1e-6)
     assert total["bits_per_byte"] == pytest.approx(sum(nats) / math.log(2) / n_bytes, rel=1e-6)
-    both = {f"{total[name]:.3f}" for name in ("acc", "acc_stderr")}
-    assert any(both <= set(line.split()) for line in told.table().splitlines())
-    answer, *rest = told.table(100, details=False).splitlines()
+    answer = told.table(100, details=False).partition("\n")[0]
     assert f" is right on {np.mean(right):.3f} (95 %: " in answer
     assert "of 36 items of" in answer
     assert "better than guessing (0.333)" in answer
-    assert max(len(line) for line in rest if line.startswith(" ")) <= 100
     assert sum(tied) > 0
 
 
@@ -87,22 +82,12 @@ def test_laws_are_about_right_choices_alone(store: Path, tokens: dict[str, Any],
     right = tokens["correct"].astype(bool)
     nats = -tokens["logprob"][right].mean(dtype=np.float64)
     assert (run["n_tokens"], run["n_documents"], run["protocol"]) == (right.sum(), 36, "harness")
-    assert run["cross_entropy_nats"] == pytest.approx(nats, rel=1e-6)
     (units,) = ask(store, "units", resamples=50).rows
-    assert units["nats_per_token"] == pytest.approx(nats, rel=1e-6)
+    assert (run["cross_entropy_nats"], units["nats_per_token"]) == pytest.approx((nats, nats), rel=1e-6)
     counts = columns_of(store / "runs" / run_id, "rank_counts")
     hits = counts["n_tokens"][counts["greater"] + counts["ties"] < 10].sum()
     assert hits == ((tokens["greater"] + tokens["ties"])[right] < 10).sum()
     assert here("store", "verify", "--store", store, cwd=cwd, check=0)
-
-
-def test_slices_are_the_categories_of_the_items(store: Path, told: Asked) -> None:
-    by_slice = {row["slice"]: row["n_items"] for row in told.of_kind("items")}
-    assert by_slice == {None: 36, "fish": 12, "law": 12, "ship": 12}
-    (run_id,) = manifests(store)
-    documents = columns_of(store / "runs" / run_id, "documents")
-    domains = set(zip(documents["category"], documents["domain"], strict=True))
-    assert domains == {("ship", "sea"), ("fish", "sea"), ("law", None)}
 
 
 def test_texts_that_the_harness_would_read_have_bits_per_byte_and_perplexities(
@@ -123,12 +108,6 @@ def test_texts_that_the_harness_would_read_have_bits_per_byte_and_perplexities(
     assert "bits/byte" in asked.words
 
 
-def test_a_store_without_items_says_so(tmp_path: Path) -> None:
-    store = write_store(tmp_path / "store", Truth(S=(1000,)), 1, n_documents=2, n_tokens=5)
-    with refused("has none; measure some"):
-        ask(store, "items")
-
-
 def test_exact_match_is_that_of_a_loop_over_the_items() -> None:
     generator = np.random.default_rng(3)
     ranks = [generator.integers(1, 4, size=n).astype(float) for n in generator.integers(1, 6, size=40)]
@@ -146,15 +125,6 @@ def test_exact_match_is_that_of_a_loop_over_the_items() -> None:
         a, b = p * (1 / rho - 1), (1 - p) * (1 / rho - 1)
         expected = np.mean([np.prod([(a + i) / (a + b + i) for i in range(len(hits))]) for hits in own])
         assert match["correlated"] == pytest.approx(expected)
-
-
-def test_items_that_are_alike_are_predicted_by_their_correlation_and_not_by_independence() -> None:
-    generator = np.random.default_rng(5)
-    ease = generator.beta(2, 1, size=3000)
-    ranks = [np.where(generator.random(8) < p, 1.0, 9.0) for p in ease]
-    match = exact_match(ranks, document_weights(3000, 100, 0), np.ones(3000, bool), 1)
-    assert match["measured_lo"] < match["correlated"] < match["measured_hi"]
-    assert match["independent_hi"] < match["measured_lo"]
 
 
 @pytest.mark.parametrize("n", [5, 20, 100, 500])
@@ -216,13 +186,11 @@ def test_an_item_has_its_context_and_its_ranks_under_every_model_on_its_page(
     page, runs = output.read_text(), runs_by_size(ladder_of_items)
     table = page.partition(">Item 4</summary>")[2].partition("</table>")[0]
     rows = [re.findall(r"<td[^>]*>([^<]*)", row) for row in table.partition("<tbody>")[2].split("<tr>")[1:]]
-    shown = {row[0]: (float(row[2]), [int(rank) for rank in row[3].split()]) for row in rows}
-    assert shown.keys() == {f"mine/{size}" for size in runs}
-    for size, run in runs.items():
+    for (size, run), row in zip(runs.items(), rows, strict=True):
         own = run["doc_id"] == 4
-        probability, ranks = shown[f"mine/{size}"]
-        assert probability == pytest.approx(math.exp(run["logprob"][own].sum(dtype=np.float64)), rel=0.01)
-        assert ranks == (run["greater"] + run["ties"] + 1)[own].tolist()
+        assert row[0] == f"mine/{size}"
+        assert float(row[2]) == pytest.approx(math.exp(run["logprob"][own].sum(dtype=np.float64)), rel=0.01)
+        assert [int(rank) for rank in row[3].split()] == (run["greater"] + run["ties"] + 1)[own].tolist()
     documents = columns_of(ladder_of_items / "runs" / runs["l"]["run_id"], "documents")
     (line,) = documents["source_id"][documents["doc_id"] == 4]
     assert f"Letter {int(line) - 1} is about the" in page
@@ -230,11 +198,7 @@ def test_an_item_has_its_context_and_its_ranks_under_every_model_on_its_page(
 
 def test_an_item_whose_file_has_changed_is_shown_without_its_context(ladder_of_items: Path) -> None:
     path = ladder_of_items.parent / "items.jsonl"
-    written = path.read_text()
-    try:
-        path.write_text(written.replace("Letter", "Parcel"))
-        shown = ask(ladder_of_items, "view", doc=4).table()
-    finally:
-        path.write_text(written)
+    path.write_text(path.read_text().replace("Letter", "Parcel"))
+    shown = ask(ladder_of_items, "view", doc=4).table()
     assert "is about the" not in shown
     assert "ranks of its tokens" in shown

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from rbpx.store.store import Store
-from tests.support.asking import Asked, Rows, ask, refused
-from tests.support.stores import Measured
+from tests.support.asking import Asked, ask
 from tests.support.synthetic import write_ranks
 
 D = [int(1e5 * 2**at) for at in range(10)]
@@ -44,36 +43,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def asked(store: Path) -> Asked:
-    return learning(store, axis="D")
-
-
-@pytest.fixture(scope="module")
-def found(asked: Asked) -> Rows:
-    return asked.rows
-
-
-@pytest.fixture(scope="module")
-def steps(tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    """What is found of a training whose hits never change again."""
-    store = Store(tmp_path_factory.mktemp("steps") / "store")
-    store.prepare()
-    write_ranks(store, draw(3, times(4), flicker=0.0), np.zeros((N_DOCUMENTS, N_TOKENS), int))
-    return learning(store.root, axis="D").rows
-
-
 def learning(store: Path, k: Any = 1, **keys: Any) -> Asked:
     return ask(store, "learning", k=k, resamples=50, **keys)
 
 
-def of_kind(found: Rows, kind: str) -> Rows:
-    return [row for row in found if row["kind"] == kind]
-
-
-def test_what_is_learned_is_counted_by_a_loop(found: Rows) -> None:
+def test_what_is_learned_is_counted_by_a_loop(store: Path) -> None:
     ranks = np.stack(list(draw(1 + 40_000, times(0)).values())) == 1
-    of_one = [row for row in of_kind(found, "point") if row["training_seed"] == 1 and row["size"] == "40000"]
+    points = learning(store, axis="D").of_kind("point")
+    of_one = [row for row in points if (row["training_seed"], row["size"]) == (1, "40000")]
     assert [row["x"] for row in of_one] == pytest.approx(D)
     for at, row in enumerate(of_one):
         assert row["learned"] == pytest.approx(ranks[at:].all(axis=0).mean(), abs=1e-12)
@@ -82,8 +59,12 @@ def test_what_is_learned_is_counted_by_a_loop(found: Rows) -> None:
         assert row["learned_lo"] <= row["learned"] <= row["learned_hi"]
 
 
-def test_the_tail_of_the_times_is_what_was_drawn(steps: Rows) -> None:
-    (tail,) = of_kind(steps, "tail")
+def test_the_tail_of_the_times_is_what_was_drawn(tmp_path: Path) -> None:
+    """Of a training whose hits never change again."""
+    store = Store(tmp_path)
+    store.prepare()
+    write_ranks(store, draw(3, times(4), flicker=0.0), np.zeros((N_DOCUMENTS, N_TOKENS), int))
+    (tail,) = learning(store.root, axis="D").of_kind("tail")
     assert tail["c_lo"] <= 0.4 <= tail["c_hi"]
     assert tail["c"] == pytest.approx(0.4, rel=0.1)
     # Nothing flickers, so misses are what is not learned, and the law of RBP follows from the times.
@@ -92,17 +73,3 @@ def test_the_tail_of_the_times_is_what_was_drawn(steps: Rows) -> None:
     assert tail["misses_rms"] < tail["law_rms"]
     assert abs(tail["tail_error"]) < abs(tail["law_error"])
     assert tail["status"] == "ok"
-
-
-def test_a_measured_family_is_answered(measured: Measured) -> None:
-    asked = learning(measured.store, k=[1, 3], least=1, top=3)
-    (group,) = asked.of_kind("group")
-    assert group["n_points"] == 4
-    texts = [row["text"] for row in asked.of_kind("history")]
-    assert texts
-    assert all(texts)
-
-
-def test_nothing_to_look_at_is_one_line(store: Path) -> None:
-    with refused("nowhere"):
-        learning(store, axis="D", dataset="nowhere")

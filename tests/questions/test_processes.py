@@ -65,15 +65,11 @@ def test_workers_give_results_and_messages_in_the_order_of_the_calls() -> None:
 
 
 @pytest.mark.usefixtures("loky")
-def test_the_error_of_a_call_is_raised_and_a_killed_worker_is_said() -> None:
+def test_errors_are_raised_a_killed_worker_is_said_and_advice_is_in_the_words_of_the_process_that_asked() -> None:
     with pytest.raises(ValueError, match=r"call [36]"):
         in_order(_fail, CALLS)
     with pytest.raises(MeasureError, match="a worker of joblib was killed"):
         in_order(_die, CALLS)
-
-
-@pytest.mark.usefixtures("loky")
-def test_workers_advise_in_the_words_of_the_process_that_asked() -> None:
     assert in_order(_advice, [(1,), (2,)]) == ["k=[1]", "k=[2]"]
     with speaking_shell():
         assert in_order(_advice, [(1,), (2,)]) == ["k='[1]'", "k='[2]'"]

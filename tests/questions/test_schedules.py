@@ -10,7 +10,6 @@ from rbpx.runs.select.groups import select_trainings
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.asking import ask, groups, imported, refused, request
-from tests.support.composed import here
 from tests.support.tables import write_table
 
 TOKENS = 1_000_000  # of a step
@@ -66,22 +65,19 @@ def points(store: Path) -> list[tuple[str | None, float, str | None]]:
     return sorted((run.model, (run.training_tokens or 0) / TOKENS, run.place) for run in runs)
 
 
-def test_the_surface_of_cosines_is_that_of_their_ends(store: Path, tmp_path: Path) -> None:
+def test_each_cosine_has_one_point_its_end_and_states_of_unknown_schedules_are_points(
+    store: Path, tmp_path: Path
+) -> None:
+    """Each of the eight cosines has one point; a ninth run, of which nothing is known, has all of its three."""
     steps, runs = wide(tmp_path)
     bring(steps, store, runs={"loss_nats": str(runs)})
+    assert points(store) == [(name, float(of), "end") for name, (_, of) in COSINES.items()]
     asked = ask(store, "surface", resamples=20)
     (law,) = asked.rows
     assert law["n_points"] == len(COSINES)
     assert (law["alpha"], law["beta"], law["E"]) == pytest.approx((0.34, 0.28, 1.7), rel=1e-3)
     assert f"Points: {len(COSINES)} of {N_STATES} states: {len(COSINES)} at the end of a decay." in asked.words
     assert f"Left out: {N_STATES - len(COSINES)} states in the middle of a decay" in asked.words
-
-
-def test_each_cosine_has_one_point_and_states_of_unknown_schedules_are_points(store: Path, tmp_path: Path) -> None:
-    """Each of the eight cosines has one point; a ninth run, of which nothing is known, has all of its three."""
-    steps, runs = wide(tmp_path)
-    bring(steps, store, runs={"loss_nats": str(runs)})
-    assert points(store) == [(name, float(of), "end") for name, (_, of) in COSINES.items()]
     with refused(f"{N_STATES - len(COSINES)} of them in the middle of a decay"):
         ask(store, "fit", axis="D")
     other = by_step(tmp_path / "b.csv", {"i": (960e6, [(1000, None), (2000, None), (3000, None)])})
@@ -93,14 +89,16 @@ def test_each_cosine_has_one_point_and_states_of_unknown_schedules_are_points(st
 
 def by_step(path: Path, runs: dict[str, tuple[float, list[tuple[int, float | None]]]], **more: Any) -> Path:
     """A long table: run -> S, (step, rate)."""
-    rows = [
-        {"model": name, "S": S, "step": step, "loss_nats": loss(S, step * TOKENS)}
-        | ({} if rate is None else {"lr": rate})
-        | more
-        for name, (S, of) in runs.items()
-        for step, rate in of
-    ]
-    return write_table(path, rows)
+    return write_table(
+        path,
+        [
+            {"model": name, "S": S, "step": step, "loss_nats": loss(S, step * TOKENS)}
+            | ({} if rate is None else {"lr": rate})
+            | more
+            for name, (S, of) in runs.items()
+            for step, rate in of
+        ],
+    )
 
 
 def held(until: int, decayed: int | None = None) -> list[tuple[int, float | None]]:
@@ -111,29 +109,22 @@ def held(until: int, decayed: int | None = None) -> list[tuple[int, float | None
     return rates
 
 
-def test_a_constant_rate_is_one_law_and_its_warm_up_is_none_of_it(store: Path, tmp_path: Path) -> None:
-    file = by_step(tmp_path / "a.csv", {"one": (60e6, held(1000))})
-    bring(file, store, tokens_per_step="1M")
-    assert points(store) == [("one", float(step), "constant") for step in range(100, 1001, 100)]
-    told = ask(store, "fit", axis="D", method="offset").rows[0]
+def test_a_constant_rate_is_one_law_without_its_warm_up_and_a_decay_is_no_point_beside_it(tmp_path: Path) -> None:
+    """Ten states before the decay; the three in it and its one end are left out; ends of three runs alone stand."""
+    plain = by_step(tmp_path / "plain.csv", {"one": (60e6, held(1000))})
+    told = ask(bring(plain, tmp_path / "plain", tokens_per_step="1M"), "fit", axis="D", method="offset").rows[0]
     assert told["alpha"] == pytest.approx(0.28, rel=0.02)
-
-
-def test_a_decay_is_no_point_beside_many_of_a_constant_rate(store: Path, tmp_path: Path) -> None:
-    """Ten states before it; the three in the decay and its one end are left out."""
-    file = by_step(tmp_path / "a.csv", {"one": (60e6, held(1000, 1200))}, schedule="wsd", tokens_per_step="1M")
-    assert points(bring(file, store)) == [("one", float(step), "constant") for step in range(100, 1001, 100)]
-    asked = ask(store, "surface", laws=["cross_entropy"], resamples=1)
-    assert "Points: 10 of 15 states: 10 at a constant rate." in asked.words
-    assert "Left out: 4 states in the middle of a decay" in asked.words  # the warm-up is one of them
-    assert "Left out: 1 state at the end of a decay" in asked.words
-
-
-def test_ends_of_three_decays_stand_without_states_before_them(store: Path, tmp_path: Path) -> None:
-    ends = {"one": 600, "two": 1200, "three": 2400}
-    file = by_step(tmp_path / "a.csv", {name: (60e6, held(end - 200, end)) for name, end in ends.items()})
-    (law,) = ask(bring(file, store, tokens_per_step="1M"), "fit", axis="D", method="ols").rows
-    assert law["n_points"] == 3
+    decays = by_step(tmp_path / "b.csv", {"one": (60e6, held(1000, 1200))}, schedule="wsd")
+    store = bring(decays, tmp_path / "decays", tokens_per_step="1M")
+    for of in (tmp_path / "plain", store):
+        assert points(of) == [("one", float(step), "constant") for step in range(100, 1001, 100)]
+    said = ask(store, "surface", laws=["cross_entropy"], resamples=1).words
+    assert "Points: 10 of 15 states: 10 at a constant rate." in said
+    assert "Left out: 4 states in the middle of a decay" in said  # the warm-up is one of them
+    assert "Left out: 1 state at the end of a decay" in said
+    ends = {f"run {end}": (60e6, held(end - 200, end)) for end in (600, 1200, 2400)}
+    alone = bring(by_step(tmp_path / "ends.csv", ends), tmp_path / "ends", tokens_per_step="1M")
+    assert [law["n_points"] for law in ask(alone, "fit", axis="D", method="ols").rows] == [3]
 
 
 @pytest.mark.parametrize(
@@ -160,43 +151,33 @@ def test_without_rates_the_name_of_a_schedule_and_its_tokens_say_what_is_a_point
 
 
 @pytest.mark.parametrize(
-    ("keys", "says"),
+    ("rate", "keys", "says"),
     [
-        ({"tokens_per_step": "4X"}, "tokens_per_step is 4X; give a whole number"),
-        ({"schedule": 3}, "schedule=3"),
-        ({"runs": {"loss_nats": "runs.csv"}}, "runs.csv is not a file"),
+        (None, {"tokens_per_step": "4X"}, "tokens_per_step is 4X; give a whole number"),
+        (None, {"schedule": 3}, "schedule=3"),
+        (None, {"runs": {"loss_nats": "runs.csv"}}, "runs.csv is not a file"),
+        (-1e-3, {}, "line 2: lr is -0.001"),
     ],
 )
 def test_what_cannot_be_meant_of_a_schedule_is_one_line(
-    keys: dict[str, Any], says: str, store: Path, tmp_path: Path
+    rate: float | None, keys: dict[str, Any], says: str, store: Path, tmp_path: Path
 ) -> None:
-    file = by_step(tmp_path / "a.csv", {"one": (60e6, [(100, None)])})
+    file = by_step(tmp_path / "a.csv", {"one": (60e6, [(100, rate)])})
     with refused(says):
         bring(file, store, **keys)
     assert not store.exists()
 
 
-def test_a_rate_below_0_is_a_fault_of_its_line(store: Path, cwd: Path, tmp_path: Path) -> None:
-    file = by_step(tmp_path / "a.csv", {"one": (60e6, [(100, 1e-3), (200, -1e-3)])})
-    answer = here("import", file, "source=me", "family=lab", "dataset=c4", "--store", store, cwd=cwd, check=2)
-    assert "line 3: lr is -0.001" in answer.stderr
-
-
-def ladder_with_states(path: Path, columns: dict[str, Any]) -> Path:
+def ladder_with_states(folder: Path, columns: dict[str, Any]) -> Path:
     """Three sizes on four numbers of tokens each, of which the longest trainings have two states before their end."""
     rows = [
-        {
-            "model": f"{S:g}-{ratio}",
-            "S": S,
-            "D": S * ratio * part,
-            "loss_nats": loss(S, S * ratio * part) + 0.1 * (part < 1),
-        }
+        {"model": f"{S:g}-{ratio}", "S": S, "D": (D := S * ratio * part), "loss_nats": loss(S, D) + 0.1 * (part < 1)}
         | columns
         for S in (60e6, 240e6, 960e6)
         for ratio in (5, 20, 80, 320)
         for part in ((0.25, 0.5, 1) if ratio == 320 else (1,))
     ]
-    return write_table(path, rows)
+    return bring(write_table(folder / "a.csv", rows), folder / "store")
 
 
 CONSTANT = {"schedule": "constant"}
@@ -215,23 +196,14 @@ CONSTANT = {"schedule": "constant"}
     ids=["none", "rate", "more", "schedule", "both", "tokens"],
 )
 def test_states_of_a_constant_rate_beside_single_ends_are_mixed_and_the_advice_is_first(
-    columns: dict[str, Any], store: Path, tmp_path: Path
+    columns: dict[str, Any], tmp_path: Path
 ) -> None:
     """The column of rates says that nothing has decayed of what has several states, and nothing of what has one."""
-    bring(ladder_with_states(tmp_path / "a.csv", columns), store)
-    (group,) = groups(store, "decide")
-    assert group.is_mixed
+    store = ladder_with_states(tmp_path, columns)
+    (group,), (last,) = groups(store, "decide"), groups(store, "decide", checkpoints="last")
+    assert (group.is_mixed, last.is_mixed) == (True, False)
     first = ask(store, "decide", resamples=20).results[0].notes[0]
     assert "6 of 18 points are states before the end of their training" in first
-    (last,) = groups(store, "decide", checkpoints="last")
-    assert not last.is_mixed
-
-
-def test_a_surface_of_states_of_a_constant_rate_beside_single_ends_is_mixed(store: Path, tmp_path: Path) -> None:
-    bring(ladder_with_states(tmp_path / "a.csv", {"lr": 1e-3}), store)
-    asked = ask(store, "surface", resamples=1, form="kaplan", objective="least_squares")
-    assert [law["status"] for law in asked.rows] == ["mixed"]
-    assert "6 of 18 points are states before the end of their training" in asked.words
 
 
 def test_where_no_rate_decays_and_all_trainings_have_states_they_are_alike(store: Path, tmp_path: Path) -> None:
@@ -248,13 +220,11 @@ def test_where_no_rate_decays_and_all_trainings_have_states_they_are_alike(store
 def test_the_last_state_of_a_run_whose_plan_goes_on_is_no_end(store: Path, tmp_path: Path) -> None:
     """A decay to a fifth, of whose plan the last two rates have no loss yet."""
     of = {"one": (60e6, held(400, 800)), "two": (60e6, held(800, 1200)), "three": (60e6, held(1000, 1400))}
-    rows = by_step(tmp_path / "a.csv", of)
-    lines = [
-        line for line in rows.read_text(encoding="utf-8").splitlines() if not line.startswith("three,60000000.0,1400")
-    ]
-    lines += ["three,60000000.0,1400,,0.0"]
-    rows.write_text("\n".join(lines), encoding="utf-8")
-    found = points(bring(rows, store, tokens_per_step="1M"))
+    file = by_step(tmp_path / "a.csv", of)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    lines = [line for line in lines if not line.startswith("three,60000000.0,1400")]
+    file.write_text("\n".join([*lines, "three,60000000.0,1400,,0.0"]), encoding="utf-8")
+    found = points(bring(file, store, tokens_per_step="1M"))
     assert {place for name, _, place in found if name == "three"} <= {"constant"}
     (note,) = [note for group in groups(store, "surface") for note in group.notes if "underway" in note]
     assert note.startswith("1 run is underway: ")

@@ -10,9 +10,8 @@ import pytest
 
 from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
-from tests.support.asking import Asked, Rows, ask, imported, refused
-from tests.support.stores import cell_records, columns_of
-from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
+from tests.support.asking import Asked, Rows, ask, imported
+from tests.support.synthetic import TrueSurface, write_surface
 
 TRUTH = TrueSurface()
 
@@ -41,12 +40,10 @@ def found(asked: Asked) -> Rows:
     return asked.rows
 
 
-def test_a_row_for_each_form_has_the_promised_columns(found: Rows, drawn: Path) -> None:
+def test_a_row_for_each_form_has_its_own_constants(found: Rows, drawn: Path) -> None:
     assert [(row["law"], row["k"], row["form"]) for row in found] == [("rbp", 1, "chinchilla"), ("rbp", 1, "kaplan")]
     for row in found:
-        assert (row["source"], row["family"], row["dataset"]) == ("measured", "grid", "synthetic")
         assert (row["objective_name"], row["delta"], row["n_points"]) == ("log_huber", 0.001, 20)
-        assert {f"{name}{end}" for name in ("A", "B", "E", "alpha", "beta") for end in ("", "_lo", "_hi")} <= row.keys()
     kaplan = found[1]
     assert kaplan["A"] is kaplan["alpha"] is kaplan["E_lo"] is None
     assert set(kaplan["params"]["constants"]) == {"N_c", "D_c", "alpha_N", "alpha_D"}
@@ -68,38 +65,27 @@ def test_the_objective_is_the_sum_over_the_points_of_the_constants_that_are_prin
     assert row["objective"] == pytest.approx(sum(losses), rel=1e-6)
 
 
-def test_the_points_are_minus_ln_rbp_of_the_runs(drawn: Path, found: Rows) -> None:
-    counted = []
-    for record in cell_records(drawn):
-        greater = columns_of(drawn / "runs" / record["run_id"], "tokens")["greater"]
-        counted.append((float(record["size"]), record["training_tokens"], -math.log((greater == 0).mean())))
-    points = list(zip(*(found[0]["params"][name] for name in ("S", "D", "y")), strict=True))
-    assert np.array(sorted(points)) == pytest.approx(np.array(sorted(counted), float), rel=1e-12)
-
-
 def test_the_optimum_is_the_least_of_many_sizes_along_its_budget(found: Rows) -> None:
     for row in found:
+        of = {name: values[0] for name, values in row["params"]["constants"].items()}
         for best in row["optima"]:
             S = np.geomspace(best["S"] / 3, best["S"] * 3, 200_001)
             D = best["C"] / 6 / S
-            of = {name: values[0] for name, values in row["params"]["constants"].items()}
             if row["form"] == "chinchilla":
                 y = of["E"] + of["A"] * S ** -of["alpha"] + of["B"] * D ** -of["beta"]
             else:
                 y = ((of["N_c"] / S) ** (of["alpha_N"] / of["alpha_D"]) + of["D_c"] / D) ** of["alpha_D"]
             assert best["S"] == pytest.approx(S[np.argmin(y)], rel=1e-3)
             assert best["y"] == pytest.approx(y.min(), rel=1e-9)
-            assert best["S"] * best["D"] * 6 == pytest.approx(best["C"])
             assert best["S_lo"] is None or best["S_lo"] < best["S"] < best["S_hi"]
 
 
 def test_the_best_of_a_budget_is_what_decide_says_unless_a_form_is_asked_for(drawn: Path, found: Rows) -> None:
     keys: dict[str, Any] = {"laws": ["rbp"], "k": 1, "flops": [1e14, 1e16], "resamples": 40}
     (row,), decided = ask(drawn, "surface", **keys).rows, ask(drawn, "decide", **keys).of_kind("best")
-    names = [f"{name}{end}" for name in "SDy" for end in ("", "_lo", "_hi")]
-    assert [[each[name] for name in ("C", *names)] for each in row["optima"]] == [
-        [each[name] for name in ("C", *names)] for each in decided
-    ]
+    names = ["C", *(f"{name}{end}" for name in "SDy" for end in ("", "_lo", "_hi"))]
+    of_surface, of_decide = ([[each[name] for name in names] for each in best] for best in (row["optima"], decided))
+    assert of_surface == of_decide
     assert [each["S"] for each in row["optima"]] != pytest.approx([each["S"] for each in found[0]["optima"]], rel=1e-3)
     (row,) = ask(drawn, "surface", laws=["rbp"], k=1, resamples=1).rows
     assert row["optima"] == row["optima_as_stated"] == row["optima_with_head"] == []
@@ -112,7 +98,6 @@ def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_b
     error = np.mean([abs(test["predicted"][0] / test["measured"] - 1) for test in row["params"]["held_out"]])
     assert told.startswith(f"-ln RBP_1 falls as S^-{alpha} and D^-{beta} towards E = ")
     assert f"told apart, and smaller runs predict the largest to {error:.1%}." in told
-    assert max(map(len, told.partition("\n\n")[2].split("chinchilla: y")[0].splitlines())) <= 100
     for said in ("y = E + A S^-alpha + B D^-beta", "least AIC: chinchilla (kaplan +", "The best of a budget", "D/S"):
         assert said in asked.words
 
@@ -120,36 +105,32 @@ def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_b
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
+        ([(S, 20 * S) for S in (1e4, 3e4, 1e5, 3e5, 1e6, 3e6)], "larger models had more tokens, by one power of S"),
         (
-            [(S, 20 * S) for S in (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)],
-            "larger models had more tokens, by one power of S (ln D lies off it by",
-        ),
-        (
-            [(S, int(1e10 / S**0.5)) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)],
+            [(S, 1e10 / S**0.5) for S in (1e4, 3.125e4, 1e5, 3.125e5, 1e6, 2.5e6)],
             "larger models had fewer tokens, by one power of S (ln D lies off it by",
         ),
-        ([(S, D) for S in (10_000, 100_000) for D in (10**6, 10**7, 10**8)], "the runs have 2 sizes, "),
-        (
-            [(S, D) for S in (10_000, 30_000, 100_000) for D in (10**6, 10**7)],
-            "the runs have 2 numbers of training tokens, ",
-        ),
+        ([(S, D) for S in (1e4, 1e5) for D in (1e6, 1e7, 1e8)], "the runs have 2 sizes, "),
+        ([(S, D) for S in (1e4, 3e4, 1e5) for D in (1e6, 1e7)], "the runs have 2 numbers of training tokens, "),
     ],
 )
 def test_a_design_that_cannot_tell_size_from_tokens_says_why(
-    tmp_path: Path, pairs: list[tuple[int, int]], said: str
+    tmp_path: Path, pairs: list[tuple[float, float]], said: str
 ) -> None:
-    points = [f"{S},{D},{TRUTH.level(S, D) * (1 + 0.001 * (-1) ** n)}" for n, (S, D) in enumerate(pairs)]
-    store = imported(tmp_path / "store", "\n".join(["S,D,loss_nats", *points]), dataset="t")
-    printed = ask(store, "surface", resamples=1).table(columns=400)
+    printed = ask(about_the_law(tmp_path / "store", pairs), "surface", resamples=1).table(columns=400)
     assert said in printed
     assert "collinear: Size and tokens vary together" in printed
     assert "The best of a budget" not in printed
 
 
+def about_the_law(store: Path, pairs: list[tuple[float, float]]) -> Path:
+    """Losses of runs that lie now above and now below the law."""
+    points = [f"{S:.0f},{D:.0f},{TRUTH.level(S, D) * (1 + 0.001 * (-1) ** n)}" for n, (S, D) in enumerate(pairs)]
+    return imported(store, "\n".join(["S,D,loss_nats", *points]), dataset="t")
+
+
 def test_runs_of_one_budget_have_its_best_size_and_no_other(tmp_path: Path) -> None:
-    pairs = [(S, 10**12 // S) for S in (10_000, 31_250, 100_000, 312_500, 1_000_000, 2_500_000)]
-    points = [f"{S},{D},{TRUTH.level(S, D) * (1 + 0.001 * (-1) ** n)}" for n, (S, D) in enumerate(pairs)]
-    store = imported(tmp_path / "store", "\n".join(["S,D,loss_nats", *points]), dataset="t")
+    store = about_the_law(tmp_path / "store", [(S, 1e12 / S) for S in (1e4, 3.125e4, 1e5, 3.125e5, 1e6, 2.5e6)])
     (row,) = ask(store, "surface", resamples=1, flops=[6e12, 6e13]).rows
     here, tenfold = row["optima"]
     assert (row["status"], tenfold["S"]) == ("collinear_design", None)
@@ -158,24 +139,3 @@ def test_runs_of_one_budget_have_its_best_size_and_no_other(tmp_path: Path) -> N
     there, beyond = ask(store, "predict", S=[1e5, 1e5], D=[2e7, 1e8], joint=True).rows[:2]
     assert there["lo"] < TRUTH.level(10**5, 2 * 10**7) < there["hi"]
     assert beyond["y"] is None
-
-
-def test_runs_without_known_tokens_are_a_wrong_request(tmp_path: Path) -> None:
-    store = write_store(tmp_path / "store", Truth(S=(1_000, 10_000, 100_000)), 1, n_documents=3, n_tokens=20)
-    with refused("needs the training tokens D of each run"):
-        ask(store, "surface")
-
-
-@pytest.mark.parametrize(
-    ("verb", "keys", "said"),
-    [
-        ("surface", {"form": ["cinchilla"]}, "form=cinchilla is unknown; did you mean chinchilla?"),
-        ("surface", {"flops": [1e18, 0]}, "flops=0 is not a positive number"),
-        ("surface", {"delta": 0}, "delta=0 is not a positive number"),
-        ("predict", {"D": [1e9]}, "D= needs S= beside it"),
-        ("predict", {"D": [1, 2], "S": [1, 2, 3]}, "S= has 3 values and D= has 2"),
-    ],
-)
-def test_what_cannot_be_asked_is_one_line(drawn: Path, verb: str, keys: dict[str, Any], said: str) -> None:
-    with refused(said):
-        ask(drawn, verb, **keys)

@@ -37,31 +37,13 @@ def predicted(grid: Path) -> Asked:
 
 def test_predictions_at_points_are_those_of_the_surface_through_the_runs(grid: Path, predicted: Asked) -> None:
     found = predicted.of_kind("prediction")
-    assert [(row["S"], row["D"], row["method"]) for row in found] == [
-        (1e6, 1e8, method) for method in ("combined", "chinchilla", "kaplan")
-    ]
+    assert [row["method"] for row in found] == ["combined", "chinchilla", "kaplan"]
     runs = sorted((float(record["size"]), record["training_tokens"], record["run_id"]) for record in cell_records(grid))
     nats = [-columns_of(grid / "runs" / run_id, "tokens")["logprob"].mean(dtype=np.float64) for *_, run_id in runs]
     plain = fit_surface(Runs.of([S for S, *_ in runs], [D for _, D, _ in runs], nats), n_replicates=0)
     assert plain.surface is not None
     assert found[1]["y"] == pytest.approx(plain.surface.predict(1e6, 1e8).value, rel=1e-4)
     assert sum(found[0]["weights"].values()) == pytest.approx(1)
-    forms = [row["y"] for row in found[1:3]]
-    assert min(forms) / 1.05 < found[0]["y"] < max(forms) * 1.05
-
-
-def test_held_out_runs_are_the_largest_of_each_axis(predicted: Asked) -> None:
-    tests = [row for row in predicted.of_kind("backtest") if row["method"] == "chinchilla"]
-    largest = {
-        "S": [(max(TRUTH.S), D) for D in TRUTH.D],
-        "D": [(S, max(TRUTH.D)) for S in TRUTH.S],
-        "C": [(max(TRUTH.S), max(TRUTH.D))],
-    }
-    for axis, points in largest.items():
-        assert sorted((row["S"], row["D"]) for row in tests if row["axis"] == axis) == sorted(points)
-    for row in tests:
-        assert row["error"] == pytest.approx((row["y"] - row["measured"]) / row["measured"])
-        assert row["held"] is (None if row["lo"] is None else row["lo"] <= row["measured"] <= row["hi"])
 
 
 def test_joint_intervals_of_two_points_leave_out_half_as_much_each(grid: Path) -> None:
@@ -77,11 +59,6 @@ def test_joint_intervals_of_two_points_leave_out_half_as_much_each(grid: Path) -
         if one["method"] == "chinchilla":
             wider = student_t.ppf(1 - 0.05 / 4, 11) / student_t.ppf(0.975, 11)
             assert math.log(each["hi"] / each["lo"]) == pytest.approx(wider * math.log(one["hi"] / one["lo"]))
-
-
-def test_a_budget_that_pays_for_no_run_is_a_wrong_request(grid: Path) -> None:
-    with refused("flops=1000 pays for no run that informs: the least that there is took 6e+10"):
-        ask(grid, "decide", next=2, flops=1e3, laws=["cross_entropy"], resamples=5)
 
 
 def test_histories_along_training_are_those_of_a_plain_count(tmp_path: Path) -> None:
@@ -127,11 +104,11 @@ def test_the_last_checkpoints_say_what_a_store_of_these_alone_says_and_the_other
         for name, kept in (("all", lines), ("last", lines[2::3]))
     )
     for axis in ("S", "C"):
-        told, alone = ask(every, "fit", axis=axis, checkpoints="last"), ask(last, "fit", axis=axis)
-        (row,), (other,) = ([row for row in of.rows if row["alpha"] is not None] for of in (told, alone))
-        assert {name: row[name] for name in ("alpha", "alpha_lo", "alpha_hi", "C", "n_points")} == {
-            name: other[name] for name in ("alpha", "alpha_lo", "alpha_hi", "C", "n_points")
-        }
+        told, alone = (
+            [[row[name] for name in ("alpha", "alpha_lo", "alpha_hi", "C", "n_points")] for row in asked.rows]
+            for asked in (ask(every, "fit", axis=axis, checkpoints="last"), ask(last, "fit", axis=axis))
+        )
+        assert told == alone
     said = "Left out: 10 runs; each is before the last checkpoint of its training."
     assert said in ask(every, "fit", checkpoints="last").words
     assert "Left out" not in ask(last, "fit", checkpoints="last").words
@@ -139,13 +116,11 @@ def test_the_last_checkpoints_say_what_a_store_of_these_alone_says_and_the_other
         ask(every, "predict", S=[1e7])
     with refused("drop checkpoints=last"):
         ask(every, "fit", axis="D", checkpoints="last")
-
-
-def test_where_nothing_says_which_rows_are_of_one_training_the_last_are_not_known(tmp_path: Path) -> None:
-    lines = [f"{S},{D},{TRUTH.level(S, D)}" for S in (10_000, 40_000, 160_000) for D in (10**6, 10**7)]
-    store = imported(tmp_path / "store", "\n".join(["S,D,loss_nats", *lines]), dataset="t")
+    unnamed = imported(
+        tmp_path / "unnamed", "S,D,loss_nats\n1e4,1e6,3\n1e4,1e7,2\n4e4,1e6,2.5\n1e5,1e7,2\n", dataset="t"
+    )
     with refused("checkpoints=last needs a column model or step"):
-        ask(store, "fit", checkpoints="last")
+        ask(unnamed, "fit", checkpoints="last")
 
 
 def test_last_states_of_measured_trainings_stand_for_their_sizes_whatever_their_revisions(tmp_path: Path) -> None:
@@ -153,9 +128,8 @@ def test_last_states_of_measured_trainings_stand_for_their_sizes_whatever_their_
     states = [*pairs, (40_000, 10**6), (160_000, 10**6), (160_000, 3 * 10**6)]
     write_surface(tmp_path, TRUTH, 1, pairs=states, states=True, n_documents=5, n_tokens=40)
     (row,) = ask(tmp_path, "fit", laws=["cross_entropy"], checkpoints="last").rows
-    of_pair = {(int(record["size"]), record["training_tokens"]): record["run_id"] for record in cell_records(tmp_path)}
-    nats = [
-        -columns_of(tmp_path / "runs" / of_pair[pair], "tokens")["logprob"].mean(dtype=np.float64) for pair in pairs
-    ]
-    assert row["alpha"] == pytest.approx(-np.polyfit(np.log([S for S, _ in pairs]), np.log(nats), 1)[0], rel=1e-6)
+    run_of = {(int(record["size"]), record["training_tokens"]): record["run_id"] for record in cell_records(tmp_path)}
+    logprobs = [columns_of(tmp_path / "runs" / run_of[pair], "tokens")["logprob"] for pair in pairs]
+    ln_y = np.log([-each.mean(dtype=np.float64) for each in logprobs])
+    assert row["alpha"] == pytest.approx(-np.polyfit(np.log([S for S, _ in pairs]), ln_y, 1)[0], rel=1e-6)
     assert (row["n_points"], row["revision"]) == (3, None)

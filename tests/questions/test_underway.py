@@ -62,24 +62,24 @@ def test_a_run_underway_ends_in_its_interval_and_the_sentence_says_by_what(tmp_p
     )
 
 
-def test_a_plan_by_the_name_of_a_schedule_is_the_plan_by_rows(tmp_path: Path) -> None:
-    """Schedules told in tokens, 1,000 of which are a step, with and without the rates so far."""
-    for shape, told in (
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
         ("cosine", {"schedule": "cosine"}),
         ("wsd", {"schedule": "wsd", "decay_tokens": 4_000_000, "decay": "linear"}),
         ("constant", {"schedule": "constant"}),
-    ):
-        hero = run(shape, 9)
-        keys = {"schedule_tokens": "24M", "warmup_tokens": "1M", **told}
-        by_rows = asked(tmp_path / f"{shape}-rows", rows_of("hero", hero, SEEN)).rows
-        by_name = asked(tmp_path / f"{shape}-name", rows_of("hero", hero, SEEN, plan=False), final_lr=3e-5, **keys).rows
-        no_lr = [{name: of for name, of in row.items() if name != "lr"} for row in rows_of("hero", hero, SEEN, False)]
-        alone = asked(tmp_path / f"{shape}-share", no_lr, final_lr=0.1, **keys).rows
-        for (row,), (other,), (third,) in ((by_rows, by_name, alone),):
-            assert [(each["step"], each["of"]) for each in (row, other, third)] == [(SEEN, 24000)] * 3
-            for name in ("y", "lo", "hi"):
-                assert other[name] == pytest.approx(row[name], abs=2e-4), (shape, name)
-                assert third[name] == pytest.approx(row[name], abs=2e-4), (shape, name)
+    ],
+)
+def test_a_plan_by_the_name_of_a_schedule_is_the_plan_by_rows(shape: str, told: dict[str, Any], tmp_path: Path) -> None:
+    """Schedules told in tokens, 1,000 of which are a step, with and without the rates so far."""
+    hero, keys = run(shape, 9), {"schedule_tokens": "24M", "warmup_tokens": "1M", **told}
+    (row,) = asked(tmp_path / "rows", rows_of("hero", hero, SEEN)).rows
+    without = [{name: of for name, of in row.items() if name != "lr"} for row in rows_of("hero", hero, SEEN, False)]
+    (by_name,) = asked(tmp_path / "name", rows_of("hero", hero, SEEN, plan=False), final_lr=3e-5, **keys).rows
+    (by_share,) = asked(tmp_path / "share", without, final_lr=0.1, **keys).rows
+    for other in (by_name, by_share):
+        assert (other["step"], other["of"]) == (row["step"], row["of"]) == (SEEN, 24000)
+        assert [other[name] for name in ("y", "lo", "hi")] == pytest.approx([row["y"], row["lo"], row["hi"]], abs=2e-4)
 
 
 def test_an_exponential_decay_falls_by_equal_factors(tmp_path: Path) -> None:
@@ -117,31 +117,20 @@ def test_a_finished_run_of_its_plan_gives_its_drop(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_predicted_is_said_beside_what_can(tmp_path: Path) -> None:
-    again = run("cosine", 9)
-    restarts = Training(np.r_[again.rate_T, again.rate_T], again.step_N, again.loss_N, 1e8)
+    rate_T = np.tile(run("cosine", 9).rate_T, 2)
     rising = [
-        {
-            "model": "restarts",
-            "S": 1e8,
-            "step": step,
-            "lr": restarts.rate_T[step - 1],
-            "loss_nats": 3 if step < 9000 else "",
-        }
+        {"model": "restarts", "S": 1e8, "step": step, "lr": rate_T[step - 1], "loss_nats": 3 if step < 9000 else ""}
         for step in range(100, 48001, 100)
     ]
     early = rows_of("early", run("cosine", 4, S=3e8), 1000)
     left = run("cosine", 8)
     left.loss_N[99:] += 0.3
     answer = asked(tmp_path, [*teachers(), *rising, *early, *rows_of("left", left, SEEN)])
-    assert {row["model"]: (row["status"], row["y"] is None) for row in answer.rows} == {
-        "restarts": ("rate_rises", True),
-        "early": ("too_early", True),
-        "left": ("leaves_law", False),
-    }
-    assert {row["model"]: row["params"]["left_at"] for row in answer.rows} == {
-        "restarts": None,
-        "early": None,
-        "left": 10000,
+    found = {row["model"]: (row["status"], row["y"] is None, row["params"]["left_at"]) for row in answer.rows}
+    assert found == {
+        "restarts": ("rate_rises", True, None),
+        "early": ("too_early", True, None),
+        "left": ("leaves_law", False, 10000),
     }
     endings, laws = answer.results[0].tables
     assert [row["rests_on"] for row in endings.records() if row["y"] is None] == [None, None]
@@ -190,12 +179,3 @@ def test_runs_of_one_name_and_two_seeds_are_two_runs(tmp_path: Path) -> None:
     found = {row["model"]: row["y"] for row in asked(tmp_path, rows).rows}
     alone = [asked(tmp_path / str(seed), rows_of("hero", run("cosine", seed), SEEN)).rows[0]["y"] for seed in (0, 1)]
     assert found == {"hero, seed 0": alone[0], "hero, seed 1": alone[1]}
-
-
-def test_its_figure_has_states_law_plan_and_end(tmp_path: Path) -> None:
-    answer = asked(tmp_path, [*teachers(), *rows_of("hero", run("cosine", 9), SEEN)])
-    (figure,) = answer.results[0].figures()
-    shown = [row["shown"] for row in figure.values.records()]
-    assert {name: shown.count(name) for name in dict.fromkeys(shown)} == {"state": 96, "law": 60, "plan": 60, "end": 1}
-    last = figure.values.records()[-1]
-    assert (last["step"], last["y"]) == (24000, answer.rows[0]["y"])

@@ -6,19 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.errors import RbpxError
 from rbpx.questions.render import plain_rows
-from rbpx.store.store import Store
 from tests.support import repeats
-from tests.support.asking import ask, imported
+from tests.support.asking import ask, imported, refused
 from tests.support.surfaces import grid, law
-from tests.support.synthetic import Truth, write_store
 
 
-def ladder(store: Path, S: np.ndarray, off: float) -> Path:
-    """Sizes that lie almost on a power law, the largest of them off it by a share."""
-    y = 8 * S**-0.1 * np.exp(0.003 * np.random.default_rng(1).standard_normal(len(S)))
-    y[-1] *= 1 + off
+def of_sizes(store: Path, S: np.ndarray, y: np.ndarray) -> Path:
+    """Losses by size."""
     lines = [f"{s:.0f},prose,{each!r}" for s, each in zip(S, y.tolist(), strict=True)]
     return imported(store, "\n".join(["S,dataset,loss_nats", *lines]))
 
@@ -29,29 +24,26 @@ def ladder(store: Path, S: np.ndarray, off: float) -> Path:
 def test_no_form_and_no_method_passes_where_the_combined_answer_does_not(
     decades: float, off: float, says: str | None, tmp_path: Path
 ) -> None:
-    store = ladder(tmp_path / "store", 1e7 * np.logspace(0, decades, 7), off)
+    """Sizes that lie almost on a power law, the largest of them off it by a share."""
+    S = 1e7 * np.logspace(0, decades, 7)
+    y = 8 * S**-0.1 * np.exp(0.003 * np.random.default_rng(1).standard_normal(7))
+    y[-1] *= 1 + off
+    store = of_sizes(tmp_path / "store", S, y)
     asked = ask(store, "predict", S=[2e7 * 10**decades, 1e12], method=["weighted", "ols", "robust"])
     rows = asked.of_kind("prediction")
-    assert {row["method"] for row in rows} - {"without_largest"} == {
-        "combined",
-        "power",
-        "offset",
-        "bend",
-        "ols",
-        "robust",
-    }
+    methods = {"combined", "power", "offset", "bend", "ols", "robust"}
+    assert {row["method"] for row in rows} - {"without_largest"} == methods
     wide = [row["remarks"] for row in rows if row["method"] == "combined"]
     assert wide == [["barely_determined"] if decades < 2 else []] * 2
     assert ("less than 2 decades" in asked.words) is (decades < 2)
-    for S in {row["S"] for row in rows}:
-        of_S = [row for row in rows if row["S"] == S]
+    for at in {row["S"] for row in rows}:
+        of_S = [row for row in rows if row["S"] == at]
         (combined,) = [set(row["reasons"]) for row in of_S if row["method"] == "combined"]
         within = [row for row in of_S if row["method"] in ("power", "offset", "bend")]
         assert {row["status"] for row in within} == {None}  # nobody judges a part of the average
         assert all(combined <= set(row["reasons"]) for row in of_S if row not in within)
         assert says is None or says in combined
-        if combined:
-            assert "ok" not in {row["status"] for row in of_S}
+        assert not combined or "ok" not in {row["status"] for row in of_S}
     near = {row["status"] for row in rows if row["S"] < 1e12 and row["method"] in ("combined", "without_largest")}
     assert says is not None or near == {"ok"}
 
@@ -60,17 +52,14 @@ def test_a_method_that_is_asked_for_is_judged_by_its_own_backtests_where_the_ave
     """Losses towards a floor: the average over forms holds it, and a power law misses more than a fifth of them."""
     S = 1e7 * np.logspace(0, 2.5, 8)
     y = (1.7 + 60 * S**-0.25) * np.exp(0.001 * np.random.default_rng(2).standard_normal(8))
-    lines = [f"{s:.0f},prose,{each!r}" for s, each in zip(S, y.tolist(), strict=True)]
-    store = imported(tmp_path / "store", "\n".join(["S,dataset,loss_nats", *lines]))
-    usual, typed = ask(store, "predict", S=[1e10]), ask(store, "predict", S=[1e10], method="ols")
-    for asked in usual, typed:
+    store = of_sizes(tmp_path / "store", S, y)
+    for keys, plain in (({}, {"combined"}), ({"method": "ols"}, {"combined", "ols"})):
+        asked = ask(store, "predict", S=[1e10], **keys)
         rows = {row["method"]: row for row in asked.of_kind("prediction")}
-        held = [row["held"] for row in asked.of_kind("backtest") if row["method"] == "ols"]
-        assert np.mean(held) < 0.8
+        assert np.mean([row["held"] for row in asked.of_kind("backtest") if row["method"] == "ols"]) < 0.8
         assert rows["combined"]["status"] == "ok"
         assert {"bends", "intervals_missed"} <= set(rows["ols"]["reasons"])
-    plain = [{row["method"] for row in plain_rows("predict", asked.results)} for asked in (usual, typed)]
-    assert plain == [{"combined"}, {"combined", "ols"}]
+        assert {row["method"] for row in plain_rows("predict", asked.results)} == plain
 
 
 def test_a_form_of_a_surface_is_judged_by_itself_and_stands_beside_the_answer(tmp_path: Path) -> None:
@@ -116,50 +105,18 @@ def test_runs_that_repeat_their_text_are_predicted_where_others_did(tmp_path: Pa
     store = imported(tmp_path / "store", "\n".join(["S,D,unique_tokens,dataset,loss_nats", *lines]))
     targets: dict[str, Any] = {"S": [1e9, 4e9], "D": [2e10, 6e10], "grid": True, "resamples": 20}
     unique, repeated = (ask(store, "predict", **targets, unique_tokens=U) for U in (None, 2e9))
-    both = [asked.of_kind("prediction") for asked in (unique, repeated)]
-    for rows in both:
-        assert [(row["S"], row["D"]) for row in rows if row["method"] == "combined"] == [
-            (1e9, 2e10), (1e9, 6e10), (4e9, 2e10), (4e9, 6e10)
-        ]  # fmt: skip
-    for fresh, again in zip(*both, strict=True):
-        if fresh["method"] == "combined":
-            S, D = np.array([fresh["S"]]), np.array([fresh["D"]])
-            for row, U in ((fresh, D), (again, np.array([2e9]))):
-                assert row["lo"] < repeats.plain_law(repeats.PAPER, S, D, U)[0] < row["hi"]
-            assert again["y"] > fresh["y"]
+    of_unique, of_repeated = (
+        [row for row in asked.of_kind("prediction") if row["method"] == "combined"] for asked in (unique, repeated)
+    )
+    points = [(1e9, 2e10), (1e9, 6e10), (4e9, 2e10), (4e9, 6e10)]
+    for fresh, again, (S, D) in zip(of_unique, of_repeated, points, strict=True):
+        for row, U in ((fresh, D), (again, 2e9)):
+            assert (row["S"], row["D"]) == (S, D)
+            assert row["lo"] < repeats.plain_law(repeats.PAPER, *np.array([[S], [D], [U]]))[0] < row["hi"]
+        assert again["y"] > fresh["y"]
     assert "At 1B parameters and 20B tokens, 2B of them unique, cross-entropy will be" in repeated.words
-    for keys, said in (
-        ({"S": [1e9], "unique_tokens": 2e9}, "give D= beside S="),
-        ({"S": [1e9], "D": [2e10], "form": "data_constrained"}, "no run of toy on prose"),
-    ):
-        with pytest.raises(RbpxError, match=said):
-            ask(runs(tmp_path / "others") if "D" in keys else store, "predict", **keys)
-
-
-def test_no_multiplier_passes_where_the_families_share_no_surface(tmp_path: Path) -> None:
-    """One exponent of the variant is half of the baseline's, so the least compute says another thing than the most."""
-    S, D = grid(4, 3)
-    other = 1.82 + 480 * S**-0.347 + 2100**0.5 * D ** (-0.367 / 2)
-    lines = [
-        f"{name},{s:.0f},{d:.0f},prose,{each!r}"
-        for name, y in (("a", law(S, D)), ("b", other))
-        for s, d, each in zip(S, D, (y * scatter(len(S))).tolist(), strict=True)
-    ]
-    store = imported(tmp_path / "store", "\n".join(["family,S,D,dataset,loss_nats", *lines]))
-    asked = ask(store, "multiplier", base="a", variant="b")
-    ((overall,), at) = asked.of_kind("overall"), asked.of_kind("at")
-    assert overall["status"] == "families_differ"
-    assert {row["status"] for row in at} == {"families_differ"}
-
-
-def test_a_law_that_nobody_judged_has_no_status(tmp_path: Path) -> None:
-    """Laws of what distributions derive are fitted and predict the largest size, and nobody tests how well."""
-    store = write_store(tmp_path / "store", Truth(scatter=0.05), seed=5, n_documents=20)
-    rows = ask(store, "ranks", k=[1], resamples=20).rows
-    derived = [row for row in rows if row["kind"] in ("closure", "trend")]
-    assert max(abs(row["backtest_error"]) for row in derived) > 0.05
-    assert {row["status"] for row in derived} == {None}
-    assert {row["status"] for row in Store(store.root).records("fits")} == {None}
+    with refused("no run of toy on prose"):
+        ask(runs(tmp_path / "others"), "predict", S=[1e9], D=[2e10], form="data_constrained")
 
 
 def runs(store: Path) -> Path:
@@ -176,8 +133,7 @@ def scatter(n: int) -> np.ndarray:
 
 
 def test_at_a_size_that_has_a_run_predict_says_what_was_measured(tmp_path: Path) -> None:
-    lines = [f"{S:.0f},prose,{loss}" for S, loss in zip((1e7, 2e7, 4e7, 8e7), (3.5, 3.25, 3.02, 2.816), strict=True)]
-    asked = ask(imported(tmp_path / "store", "\n".join(["S,dataset,loss_nats", *lines])), "predict", S=[4e7, 1e8])
-    assert [note for note in asked.results[0].notes if "easured at" in note] == [
-        "Measured at 40M parameters: cross-entropy 3.02."
-    ]
+    store = of_sizes(tmp_path / "store", np.array([1e7, 2e7, 4e7, 8e7]), np.array([3.5, 3.25, 3.02, 2.816]))
+    words = ask(store, "predict", S=[4e7, 1e8]).words
+    assert words.count("easured at") == 1
+    assert "Measured at 40M parameters: cross-entropy 3.02." in words

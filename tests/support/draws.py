@@ -3,11 +3,6 @@
 from scipy.stats import binom
 
 
-def plausible(hits: float, n_draws: int, level: float = 0.95) -> bool:
-    """Whether intervals of this level hold the truth so many times of `n_draws`; fails by chance 1 time of 100."""
-    return bool(binom.ppf(0.005, n_draws, level) <= hits <= binom.ppf(0.995, n_draws, level))
-
-
 def fewest(n_draws: int, level: float = 0.95, n_counts: int = 1) -> int:
     """The fewest of `n_draws` intervals of this level that hold the truth, but for 1 set of `n_counts` in 1,000."""
     return int(binom.ppf(0.001 / n_counts, n_draws, level))
