@@ -6,8 +6,8 @@ size, one of them annealed, (b) all runs of the other size, (c) itself alone. A 
 shares its beginning: wsd, wsdld and wsdcon are branches of a constant run, and all are one run; nor are both of a pair
 of one. Each curve counts alike, however many pairs predict it. The measured end is the median of the last three states.
 
-Beside the answer stand the law with the power 1 in place of 0.6, the drop of the nearest finished run of the size from
-the same step, and E + B t^-b fitted to the states after the warm-up by least squares.
+Beside the answer stand the drop of the nearest finished run of the size from the same step, and E + B t^-b fitted to the
+states after the warm-up by least squares.
 
     python benchmarks/schedules.py [CURVES, at most so many]
 """
@@ -15,7 +15,6 @@ the same step, and E + B t^-b fitted to the states after the warm-up by least sq
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +29,7 @@ from tests.support.schedules import curves
 
 PARTS = (0.25, 0.5, 0.75)
 FROM = {"a": "two of its size", "b": "the other size", "c": "itself"}
-OTHERS = ("power 1", "nearest drop", "E + B t^-b")
+OTHERS = ("nearest drop", "E + B t^-b")
 GOALS = {  # at a part of the plan: median and 90th percentile in nats, coverage, width in nats
     ("a", 0.5): (0.010, 0.018, 0.9, 0.04),
     ("a", 0.75): (None, None, 0.9, None),
@@ -90,11 +89,9 @@ def predictions(runs: dict[str, Training], names: Sequence[str], kind: str, part
             ending = predict_ending(seen, finished, tested[key])
             if ending.y.value is None or ending.y.lo is None or ending.y.hi is None:
                 continue
-            older = [replace(of, power=1.0) for of in (seen, *finished)]
-            y = {"power 1": predict_ending(older[0], older[1:]).y.value, "nearest drop": ending.drop}
             found.setdefault("answer", []).append(Predicted(name, ending.y.value, truth, ending.y.lo, ending.y.hi))
-            for method, value in y.items():
-                found.setdefault(method, []).extend([] if value is None else [Predicted(name, value, truth)])
+            if ending.drop is not None:
+                found.setdefault("nearest drop", []).append(Predicted(name, ending.drop, truth))
         if seen.n_states > 5:
             found.setdefault("E + B t^-b", []).append(Predicted(name, without_rates(seen), truth))
     return {method: of for method, of in found.items() if of}
@@ -127,9 +124,9 @@ def main(most: int | None) -> None:
     """Prints a table by part of the plan and what is known, and one by schedule at half."""
     runs = curves()
     names = list(runs)[:most]
-    print("| at | from | curves | median | 90th | worst | coverage | width | goals | power 1: median, worst |"
+    print("| at | from | curves | median | 90th | worst | coverage | width | goals |"
           " drop: median, worst | E + B t^-b: median |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     by_schedule: list[str] = []
     for part, (kind, told) in itertools.product(PARTS, FROM.items()):
         found = predictions(runs, names, kind, part)
@@ -139,7 +136,7 @@ def main(most: int | None) -> None:
         cells.append(goal(kind, part, answer))
         for method in OTHERS:
             of = summed(found[method]) if method in found else None
-            cells.append("-" if of is None else f"{of[0]:.4f}" + (f", {of[2]:.4f}" if method != OTHERS[2] else ""))
+            cells.append("-" if of is None else f"{of[0]:.4f}" + (f", {of[2]:.4f}" if method != OTHERS[1] else ""))
         print(f"| {' | '.join(cells)} |")
         for schedule in dict.fromkeys(each.schedule for each in found["answer"]):
             of = summed([each for each in found["answer"] if each.schedule == schedule])

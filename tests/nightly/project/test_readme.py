@@ -128,7 +128,7 @@ def test_python_that_is_shown_runs(sample: Path, tmp_path: Path) -> None:
         f"exec(compile({code + GIVEN.get(name, '')!r}, {name!r}, 'exec'), {{}})\n" for name, code in WITH_PYTHON.items()
     ]
     words = [sys.executable, "-c", STAND_INS + "".join(pages)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "cross-entropy.pdf").read_bytes().startswith(b"%PDF")
     with closing(sqlite3.connect(tmp_path / "laws.sqlite")) as file:
