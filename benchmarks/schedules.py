@@ -6,8 +6,8 @@ size, one of them annealed, (b) all runs of the other size, (c) itself alone. A 
 shares its beginning: wsd, wsdld and wsdcon are branches of a constant run, and all are one run; nor are both of a pair
 of one. Each curve counts alike, however many pairs predict it. The measured end is the median of the last three states.
 
-Beside the answer stand the drop of the nearest finished run of the size from the same step, and E + B t^-b fitted to the
-states after the warm-up by least squares.
+Beside the answer stand the drop of the nearest finished run of the size from the same step, and E + B t^-b fitted to
+the states after the warm-up by least squares.
 
     python benchmarks/schedules.py [CURVES, at most so many]
 """
