@@ -170,7 +170,7 @@ def test_what_was_measured_can_be_imported_elsewhere(drawn: Path, store: Path, c
     file = tmp_path / "observations.csv"
     here("export", "observations", "--store", drawn, "--output", file, cwd=cwd, check=0)
     _, ignored, *_ = bring(file, store, cwd, "source=elsewhere").stderr.splitlines()
-    assert ignored == f"ignored columns of {file}: source, run_id"
+    assert ignored == "ignored columns of observations.csv: source, run_id"
     with connect(Store(drawn)) as connection:
         ours = ask_user(connection, "SELECT * EXCLUDE (run_id) FROM observations").to_pylist()
     assert sorted(imported(store), key=str) == sorted((row | {"source": "elsewhere"} for row in ours), key=str)

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from rbpx.store.store import Store
 
 _MOST: Final = 4  # families, texts and quantities that are listed singly
-_LISTED: Final = 20  # ignored columns; rows of experiment trackers nest hundreds
 _PREVIEW: Final = table_of(
     "preview",
     *((name, name) for name in ("family", "dataset", "quantity")),
@@ -152,41 +151,19 @@ def import_study(request: "Study") -> None:
 def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: str, dry_run: bool = False) -> None:
     from rbpx.store.imports.preview import n_different, n_measured
 
-    reading, read, new = imported.reading, imported.judged.read, imported.judged.new
-    more = f" and {len(imported.ignored) - _LISTED:,} more" if len(imported.ignored) > _LISTED else ""
-    ignored = ", ".join(imported.ignored[:_LISTED]) + more
-    lines = [f"ignored columns of {file}: {ignored}"] if ignored else []
-    again = "a later" if config.keep == "last" else "an earlier"
-    if reading.n_planned:
-        lines.append(f"took {number_of(reading.n_planned, 'rate')} of {file} without a value as plans of runs")
-    for n, noun, why in (
-        (imported.n_not_chosen, "row", "that where= does not choose"),
-        (reading.n_empty, "row", "without a value, empty or NaN"),
-        (imported.n_replaced, "row", f"of which {again} one says the same step again ({typed(keep=config.keep)})"),
-        (imported.judged.n_repeated, "row", "that an earlier row says already"),
-        (imported.n_missing, "value", "that are empty or NaN"),
-    ):
-        lines += [f"left out {number_of(n, noun)} of {file} {why}"] if n else []
-    if reading.steps is not None:
-        first, last = reading.steps
-        lines.append(f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C")
-    read_as = ", ".join(f"{column!r} as {how}" for column, how in imported.spoken.items())
-    lines += [f"read headings of {file}: {read_as}"] if read_as else []
-    counts = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
-    lines += [f"rounded counts of {file} to whole numbers: {counts}"] if counts else []
-    lines += imported.notes
+    judged = imported.judged
+    read, new = judged.read, judged.new
     models, datasets = n_different(read, "family", "size", "model"), n_different(read, "dataset")
     n_k, n_read = len(read["k"].drop_null().unique()), n_measured(read)
     n_known = n_read - n_measured(new)
     brought = f"{number_of(n_read, 'observation')} of {number_of(models, 'model')} on "
     brought += f"{number_of(datasets, 'dataset')}{f' at {n_k} k' if n_k else ''} from {file} into {store.name}"
-    judged = imported.judged
     known = [f"{n_known:,} of them were there already"] * (n_known > 0)
     known = ["nothing new"] if not new.num_rows and not imported.n_gone else known
     known += [f"{number_of(judged.n_updated, 'row')} updated: {', '.join(judged.updated)}"] * (judged.n_updated > 0)
     already = f" ({'; '.join(known)})" if known else ""
     _say(f"{brought} as {config.source}{already}", dry_run)
-    for line in lines:
+    for line in imported.notes:
         say(line)
 
 
@@ -208,7 +185,7 @@ def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]
     crossed = n_different(read, "family", "non_embedding_params", "training_tokens") > sizes
     quantities = {row["quantity"] for row in rows}
     verb = "attempts" if quantities == {"n_correct"} else "decide" if crossed else "fit"
-    verb = "trajectory" if imported.reading.n_planned else verb
+    verb = "trajectory" if imported.n_planned else verb
     ties = read["ties"].drop_null().unique().to_pylist()
     own = {"ties": ties[0]} if len(ties) == 1 and ties[0] != Ties.pessimistic.value else {}
     yield f"next: {typed(verb, source=request.source, **own)}"

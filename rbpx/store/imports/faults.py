@@ -52,10 +52,10 @@ class Faults:
         return [f"{place(row)}: {self.found[kind][1](row)}" for row, kind in sorted(firsts)[:_MOST]]
 
 
-def named_of(names: Iterable[object]) -> str:
+def named_of(names: Iterable[object], most: int = _MOST) -> str:
     """Names in a row, the first of them where they are many."""
     each = list(map(str, names))
-    return ", ".join(each[:_MOST]) + (f" and {len(each) - _MOST:,} more" if len(each) > _MOST else "")
+    return ", ".join(each[:most]) + (f" and {len(each) - most:,} more" if len(each) > most else "")
 
 
 def refuse(

@@ -25,27 +25,22 @@ from rbpx.store.imports.storage import LOCK, files_of, observations_of, write
 from rbpx.store.imports.units import read_heading
 from rbpx.store.store import Store, now
 
+_LISTED: Final = 20  # ignored columns; rows of experiment trackers nest hundreds
 _PARTS: Final = {"value": "", "stderr": "_stderr"}  # of a quantity, where each row names its own
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of one import; fields of its file and its columns are theirs.
+    """The result of one import.
 
     Attributes:
-        n_not_chosen: rows that do not meet `where`.
-        n_replaced: dropped by `keep` for another row of the same model and step.
+        n_planned: observations that have a rate and no value.
         n_gone: observations that an earlier file of that name gave, and this one does not.
-        notes: what else was left out, or may have to be.
+        notes: how the file was read, and what was left out of it, or may have to be.
     """
 
-    reading: ObservationFile
     judged: Comparison
-    ignored: tuple[str, ...]
-    n_not_chosen: int
-    n_replaced: int
-    n_missing: int
-    spoken: dict[str, str]
+    n_planned: int
     n_gone: int
     notes: tuple[str, ...]
 
@@ -118,18 +113,39 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
                 if path.stem != written:
                     path.unlink(missing_ok=True)
     gone = unsaid(before, judged.read)
-    notes = [*([unfinished] if unfinished else ()), *_told_gone(gone, before.num_rows, name, config)]
-    return Imported(
-        reading,
-        judged,
-        ignored=tuple(name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)),
-        n_not_chosen=n_not_chosen,
-        n_replaced=n_replaced,
-        n_missing=0 if named else reading.n_missing,
-        spoken=columns.spoken,
-        n_gone=gone.num_rows,
-        notes=(*notes, *told_diverged(judged.read, wide, columns, config)),
+    left_out = (n_not_chosen, reading.n_empty, n_replaced, judged.n_repeated, 0 if named else reading.n_missing)
+    notes = [*_told(name, reading, columns, config, left_out), *([unfinished] if unfinished else ())]
+    notes += [*_told_gone(gone, before.num_rows, name, config), *told_diverged(judged.read, wide, columns, config)]
+    return Imported(judged, reading.n_planned, gone.num_rows, tuple(notes))
+
+
+def _told(
+    file: str, reading: ObservationFile, columns: Columns, config: ImportConfig, left_out: Sequence[int]
+) -> Iterator[str]:
+    ignored = [name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)]
+    if ignored:
+        yield f"ignored columns of {file}: {named_of(ignored, _LISTED)}"
+    if reading.n_planned:
+        yield f"took {number_of(reading.n_planned, 'rate')} of {file} without a value as plans of runs"
+    again = "a later" if config.keep == "last" else "an earlier"
+    why = (
+        "row that where= does not choose",
+        "row without a value, empty or NaN",
+        f"row of which {again} one says the same step again ({typed(keep=config.keep)})",
+        "row that an earlier row says already",
+        "value that are empty or NaN",
     )
+    for n, (noun, _, which) in zip(left_out, (each.partition(" ") for each in why), strict=True):
+        if n:
+            yield f"left out {number_of(n, noun)} of {file} {which}"
+    if reading.steps is not None:
+        first, last = reading.steps
+        yield f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C"
+    if columns.spoken:
+        yield f"read headings of {file}: {', '.join(f'{column!r} as {how}' for column, how in columns.spoken.items())}"
+    if reading.rounded:
+        counts = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
+        yield f"rounded counts of {file} to whole numbers: {counts}"
 
 
 def _written(store: Store, new: pa.Table, table: Rows, columns: Columns, config: ImportConfig) -> str:
