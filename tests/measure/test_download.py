@@ -12,7 +12,7 @@ import pytest
 
 from rbpx.models.hub import fetch, needed_files
 from tests.support.commands import Answer, here
-from tests.support.model_hub import Hub
+from tests.support.model_hub import CHUNK, Hub
 
 WANTED = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 
@@ -103,7 +103,7 @@ def test_the_command_that_is_named_has_the_words_that_choose_cells_and_no_others
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
-def test_the_bytes_of_a_file_are_counted_once_however_often_the_line_is_cut(name: str, models: Hub) -> None:
+def test_a_download_that_breaks_off_goes_on_there_and_its_bytes_are_counted_once(name: str, models: Hub) -> None:
     folder = models.repos["org/tiny"]["main"][1]
     _, files, _ = needed_files("org/tiny", None, False, True)
     assert {file.path: file.n_bytes for file in files} == {each: (folder / each).stat().st_size for each in WANTED}
@@ -112,5 +112,8 @@ def test_the_bytes_of_a_file_are_counted_once_however_often_the_line_is_cut(name
     came: list[int] = []
     fetched, _ = fetch("org/tiny", None, advance=came.append)
     assert sum(came) == needed_bytes(folder)
-    assert (fetched / name).read_bytes() == (folder / name).read_bytes()
+    whole = (folder / name).read_bytes()
+    assert (fetched / name).read_bytes() == whole
+    (asked,) = (line.split()[2] for line in models.asked if "bytes=" in line)
+    assert asked == f"bytes={len(whole) // 2 // CHUNK * CHUNK}-"
     assert all(file.is_here for file in needed_files("org/tiny", None, False, True)[1])

@@ -14,7 +14,7 @@ from rbpx.errors import AbsentModelError, MeasureError, NotHereError, RbpxError
 from rbpx.models.folder import hash_model
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.load import LoadedModel, load_model
-from tests.support.model_hub import CHUNK, Hub, other_bytes
+from tests.support.model_hub import Hub, other_bytes
 from tests.support.pickles import pickle_weights, plant_pickle
 
 CPU = torch.device("cpu")
@@ -95,13 +95,6 @@ def test_a_revision_is_a_branch_or_a_commit(revision: str, tiny: Hub, tiny_check
     )
 
 
-def test_a_model_of_the_hub_is_the_folder_that_was_put_there(tiny: Hub, tiny_checkpoint: Callable[..., Path]) -> None:
-    loaded, wanted = load("org/tiny", "step1"), load(tiny_checkpoint("gpt2", seed=1))
-    assert (loaded.commit, wanted.commit) == (tiny.repos["org/tiny"]["step1"][0], None)
-    assert (loaded.weights_hash, loaded.tokenizer_hash) == (wanted.weights_hash, wanted.tokenizer_hash)
-    assert_same_weights(loaded, wanted)
-
-
 # ---------------------------------------------------------------------------------------------- what the hub has not
 
 
@@ -169,17 +162,6 @@ def test_what_was_fetched_is_found_again_when_the_hub_fails(
     else:
         says = "org/tiny at revision step2 is no folder here and not in the hub's cache, and the hub did not deliver it"
         assert says in line_of(MeasureError, "org/tiny", "step2")
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
-def test_a_download_that_breaks_off_goes_on_where_it_broke(
-    name: str, tiny: Hub, tiny_checkpoint: Callable[..., Path]
-) -> None:
-    tiny.faults[name] = "breaks once"
-    folder, _ = fetch("org/tiny", None)
-    assert (folder / name).read_bytes() == (tiny_checkpoint("gpt2") / name).read_bytes()
-    chunks = len((folder / name).read_bytes()) // 2 // CHUNK
-    assert [line.split()[2] for line in tiny.asked if "bytes=" in line] == [f"bytes={chunks * CHUNK}-"]
 
 
 def test_a_download_that_never_ends_is_one_line_and_the_next_try_fetches_only_what_is_missing(
