@@ -86,17 +86,18 @@ def test_the_size_of_a_chunk_changes_nothing(logits_NV: Tensor, rows: int) -> No
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_results_are_numpy_arrays_on_the_host(device: str) -> None:
-    logits_NV = spread_logits().to(device).requires_grad_()
+@pytest.mark.parametrize("n", [0, N])
+def test_results_are_numpy_arrays_on_the_host_of_no_positions_too(n: int, device: str) -> None:
+    logits_NV, targets_N = spread_logits()[:n].to(device).requires_grad_(), some_targets()[:n].to(device)
     hidden_N1, head = lookup(logits_NV)
     for ranks in (
-        rank_logits(logits_NV, some_targets().to(device)),
-        rank_hidden(hidden_N1, some_targets().to(device), head, V, chunk_bytes=4 * V * 32),
+        rank_logits(logits_NV, targets_N),
+        rank_hidden(hidden_N1, targets_N, head, V, chunk_bytes=4 * V * 32),
     ):
         columns = (ranks.greater, ranks.ties, ranks.logprob)
         assert all(type(column) is np.ndarray for column in columns)
         assert [column.dtype for column in columns] == [np.int32, np.int32, np.float32]
-        assert [column.shape for column in columns] == [(N,)] * 3
+        assert [column.shape for column in columns] == [(n,)] * 3
 
 
 @pytest.mark.parametrize(("chunk_bytes", "expected_rows"), [(4 * V * 32, 32), (4 * V * 33 - 1, 32), (1, 1)])
@@ -179,20 +180,6 @@ def test_a_target_too_few_is_refused() -> None:
         rank_logits(spread_logits(), some_targets()[1:])
     with pytest.raises(ValueError, match=f"{N} hidden states for {N - 1} targets"):
         rank_hidden(hidden_N1, some_targets()[1:], head, V)
-
-
-def test_no_positions_give_no_ranks() -> None:
-    hidden_N1, head = lookup(spread_logits())
-    for ranks in (
-        rank_logits(spread_logits()[:0], some_targets()[:0]),
-        rank_hidden(hidden_N1[:0], some_targets()[:0], head, V),
-    ):
-        assert [column.shape for column in (ranks.greater, ranks.ties, ranks.logprob)] == [(0,)] * 3
-        assert [column.dtype for column in (ranks.greater, ranks.ties, ranks.logprob)] == [
-            np.int32,
-            np.int32,
-            np.float32,
-        ]
 
 
 def test_ranks_beyond_sixteen_bits_are_counted() -> None:
