@@ -16,7 +16,7 @@ from rbpx.laws.arguments import column, fixed, known, level_of, numbers, positiv
 from rbpx.laws.intervals.bootstrap import bootstrap
 from rbpx.laws.intervals.estimate import LEVEL, Replicates
 from rbpx.laws.names import DELTA, Method, Objective
-from rbpx.laws.power.law import PowerLaw
+from rbpx.laws.power.law import PowerLaw, at_level
 from rbpx.laws.power.offset import PINNABLE
 from rbpx.laws.power.predicted import Prediction
 from rbpx.laws.prediction.judged import Odds, fit_judged, predict_judged
@@ -46,6 +46,7 @@ def fit_power_law(
     n_effective: float | None = None,
     method: str = "ols",
     given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
+    level: float = LEVEL,
     judge: bool = True,
 ) -> PowerLaw:
     """Fit y = C S^-alpha, or y = E + C S^-alpha, by least squares of ln y on ln S.
@@ -61,10 +62,11 @@ def fit_power_law(
             replicates; robust, by Huber's loss.
         given: fixed parameters or priors by name (C, alpha or, with offset, E): a value, or value and standard
             deviation of a normal prior.
+        level: of the intervals, without `given`; the status does not depend on it.
         judge: whether to test it and to predict its larger sizes from smaller ones; without, the status is not_judged.
 
     Returns:
-        A law with `alpha`, `C` (y at S = 1), `E` and `r2`, each with `value`, `lo`, `hi` and `stderr`; its 95 %
+        A law with `alpha`, `C` (y at S = 1), `E` and `r2`, each with `value`, `lo`, `hi` and `stderr`; its
         intervals are over models and, with replicates, over documents. `status` is that of the verb fit, `reasons` has
         all that hold; `predict(S, level=.95)` gives y of a size, or of an array; `record()` gives a dictionary.
 
@@ -95,7 +97,7 @@ def fit_power_law(
     replicates = None if y_BN is None else Replicates.of(y_BN[:, order_N], n_effective)
     weight_N = None if weight_N is None else weight_N[order_N]
     fit, _ = fit_judged(S_N[order_N], y_N[order_N], replicates, how, pins, weight_N=weight_N, tests=judge)
-    return fit if judge else with_reasons(fit, [fit.status, Status.not_judged])
+    return at_level(fit if judge else with_reasons(fit, [fit.status, Status.not_judged]), level)
 
 
 def fit_surface(

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import least_squares, minimize_scalar
+from scipy.stats import t as student
 
 import rbpx.laws
 from rbpx.laws import fit_k_law, fit_power_law, fit_surface, intervals, predict, public, rank_distributions
@@ -72,6 +73,25 @@ def test_weights_replicates_and_known_constants_enter_a_power_law() -> None:
     assert fit_power_law(S, y, method="offset", given={"E": 1.5}).E.value == pytest.approx(1.5, rel=1e-12)
     y_BN = y * np.exp(np.random.default_rng(0).normal(0, 0.01, (100, 5)))
     assert fit_power_law(S, y, y_replicates=y_BN, n_effective=50).interval == "documents and models"
+
+
+def test_intervals_of_a_law_have_the_level_that_is_asked_for_and_its_status_does_not() -> None:
+    """Of a line alpha +- t stderr; with E the exponents at which the sum of squares is that of the level."""
+    S = np.geomspace(1e7, 3e9, 8)
+    y = (1.7 + 20 * (S / 1e7) ** -0.3) * np.exp(0.01 * np.array([1, -1, 0.5, -1, 1, 0, -0.5, 0.5]))
+    for method in ("ols", "offset"):
+        usual, law = fit_power_law(S, y, method=method), fit_power_law(S, y, method=method, level=0.8)
+        assert (law.alpha.value, law.reasons, law.record()["level"]) == (usual.alpha.value, usual.reasons, 0.8)
+        assert fit_power_law(S, y, method=method, level=0.95).record() == usual.record()
+        assert (law.r2.ends is None) is (method == "offset")
+        n = len(S) - (2 if method == "ols" else 3)
+        t, squares = student.ppf(0.9, n), float(np.sum(np.square(law.residuals_ln)))
+        if method == "ols":
+            assert law.alpha.ends == pytest.approx(law.alpha.value + t * law.alpha.stderr * np.array([-1, 1]), rel=1e-9)
+            continue
+        for alpha in law.alpha.ends or ():
+            held = fit_power_law(S, y, method=method, given={"alpha": alpha}, judge=False)
+            assert np.sum(np.square(held.residuals_ln)) == pytest.approx(squares * (1 + t**2 / n), rel=2e-3)
 
 
 def test_a_surface_is_the_optimum_of_scipy() -> None:
@@ -263,6 +283,8 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: fit_power_law(S3, y3, given=("E", 1.7)), "given= maps names to values"),  # type: ignore[arg-type]
         (lambda: fit_power_law(S3, y3, given={"C": (1, 2, 3)}), "neither a value nor"),  # type: ignore[dict-item]
         (lambda: fit_power_law(S3, y3).predict(1e9, level=95), "level must lie between 0 and 1, as .95; got 95"),
+        (lambda: fit_power_law(S3, y3, level=95), "level must lie between 0 and 1, as .95; got 95"),
+        (lambda: fit_power_law(S3, y3, level=0.8, given={"C": 9}), "level=0.8 goes without given="),
         (lambda: fit_surface(S3, S3, [4.0, -3.0, 2.5]), "y must be positive and finite, got -3.0"),
         (lambda: predict(S3, [4.0, -3.0, 2.5], 1e9), "values of one sign"),
         (lambda: predict(S3, [0.4, 0.6, 1.0], 1e10, bounds=(0, 1)), "y must lie between the bounds 0 and 1, got 1.0"),

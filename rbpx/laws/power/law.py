@@ -90,7 +90,7 @@ class Curvature:
 class PowerLaw(LawFit):
     """A fitted power law y = C S^-alpha, or y = E + C S^-alpha; unknown numbers are None.
 
-    The 95 % intervals include document sampling and the scatter of the models, the standard error of alpha the scatter
+    The intervals include document sampling and the scatter of the models, the standard error of alpha the scatter
     alone. aic and bic are of ln y, comparable between `ols`, `weighted` and `offset`. The common error of models of one
     size counts once.
 
@@ -101,6 +101,7 @@ class PowerLaw(LawFit):
             "nested counts".
         limited_by: what to collect more of, "models" or "text".
         given: values of fixed parameters in `regression`; of a prior the most likely one.
+        level: of the intervals; the status is found at .95.
     """
 
     method: Method
@@ -118,6 +119,7 @@ class PowerLaw(LawFit):
     pinned: tuple[FixedParameter, ...] = ()
     given: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[Status, ...] | None = None
+    level: float = LEVEL
 
     @property
     def S_ref(self) -> float:
@@ -173,7 +175,7 @@ class PowerLaw(LawFit):
         about, alpha = self.uncertainty, self.alpha.value
         if about is None or alpha is None or not about.knows_text:
             return Estimate(alpha)
-        return Estimate(alpha, *about.text_interval(alpha, np.eye(len(about.bias_P))[1]))
+        return Estimate(alpha, *about.text_interval(alpha, np.eye(len(about.bias_P))[1], 1 - self.level))
 
     @property
     def alpha_sds(self) -> tuple[float | None, float | None]:
@@ -187,7 +189,8 @@ class PowerLaw(LawFit):
         if self.alpha.value is None or self.C.value is None:
             return f"no law of {self.n_points} points: {'' if self.status is None else self.status.label}"
         ends, E = self.alpha.ends, "" if self.E.value is None else f"{self.E.value:.4g} + "
-        between = "no interval" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}"
+        at = "" if self.level == LEVEL else f" at {self.level:g}"
+        between = "no interval" if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}{at}"
         trust = "" if self.status is None else f": {self.status.label}"
         return f"y = {E}{self.C.value:.4g} S^-{self.alpha.value:.4g} (alpha {between}, {self.n_points} points){trust}"
 
@@ -262,6 +265,7 @@ class PowerLaw(LawFit):
         if self.bend is not None:
             curvature = self.bend.curvature
             record |= vars(self.bend) | {"curvature": None if curvature is None else curvature.record()}
+        record |= {} if self.level == LEVEL else {"level": self.level}
         return record if self.reasons is None else record | {"reasons": [reason.value for reason in self.reasons]}
 
 
@@ -308,20 +312,10 @@ def fit_power_law(
         return replace(law, status=regression, C=Estimate(float(y_N[0])), alpha=Estimate(0.0))
     if isinstance(regression, Status):
         return replace(law, status=regression)
-    (x_N, ln_S_ref), ln_y_N = centred(S_N), np.log(y_N)
-    spread = uncertainty(regression, x_N, used)
+    spread = uncertainty(regression, centred(S_N)[0], used)
     has_interval = replicates is None or spread.knows_text
-    r2, aic, bic = fit_quality(regression, ln_y_N, backtests and has_interval)
-    C, alpha, E = law_estimates(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval)
-    least = float(y_N.min())
     law = replace(
-        law,
-        C=C,
-        alpha=alpha,
-        E=E.through(lambda each: min(each, least)),  # no run refutes it
-        r2=r2,
-        aic=aic,
-        bic=bic,
+        _with_estimates(law, regression, spread, has_interval, backtests and has_interval),
         status=Status.at_bound if regression.at_bound else None,
         regression=regression,
         uncertainty=spread if has_interval else None,
@@ -348,6 +342,31 @@ def reproduce(params: Mapping[str, Any]) -> dict[str, float | None]:
         return {"C": None, "alpha": None, "E": None}
     ln_C_ref, alpha, *E = regression.theta_P.tolist()
     return {"C": exp_or_none(ln_C_ref + alpha * centred(S_N)[1]), "alpha": alpha, "E": sum(E)}
+
+
+def _with_estimates(
+    law: PowerLaw, regression: Regression, spread: Uncertainty, has_interval: bool, shows_r2: bool
+) -> PowerLaw:
+    (x_N, ln_S_ref), y_N, p = centred(np.asarray(law.S)), np.abs(law.y), 1 - law.level
+    ln_y_N, least = np.log(y_N), float(y_N.min())
+    r2, aic, bic = fit_quality(regression, ln_y_N, shows_r2, p)
+    C, alpha, E = law_estimates(regression, spread, x_N, ln_y_N, ln_S_ref, has_interval, p)
+    E = E.through(lambda each: min(each, least))  # no run refutes it
+    return replace(law, C=C, alpha=alpha, E=E, r2=r2, aic=aic, bic=bic)
+
+
+def at_level(law: PowerLaw, level: float) -> PowerLaw:
+    """The law with its intervals at another level.
+
+    Raises:
+        ValueError: the level is not between 0 and 1, or parameters are given.
+    """
+    if level_of(level) == level_of(law.level) or law.uncertainty is None or law.regression is None:
+        return law
+    if law.pinned:
+        raise ValueError(f"level={level} goes without given=, whose intervals are at .95")
+    at = replace(law, level=level)
+    return _with_estimates(at, law.regression, law.uncertainty, True, law.r2.ends is not None)
 
 
 def with_backtest(law: PowerLaw) -> PowerLaw:

@@ -18,7 +18,6 @@ from scipy.special import gammaincinv, ncfdtr
 from rbpx.laws.intervals.estimate import (
     LEVEL,
     NO_ESTIMATE,
-    TAILS,
     Estimate,
     Moments,
     Replicates,
@@ -91,11 +90,11 @@ class Uncertainty:
         text = float(gradient_P @ self.text_PP @ gradient_P)
         return max(text - self.text_scatter**2 * self._unit(gradient_P, new_model), 0.0)
 
-    def text_interval(self, value: float, gradient_P: Floats) -> tuple[float, float]:
+    def text_interval(self, value: float, gradient_P: Floats, p: float = 1 - LEVEL) -> tuple[float, float]:
         """The interval for the same models on other documents."""
         shared = self.shared(gradient_P)
         own = max(self.variances(gradient_P)[0] - shared, 0.0)
-        half = half_width(shared, own=math.sqrt(own), n_effective=self.n_effective)
+        half = half_width(shared, own=math.sqrt(own), n_effective=self.n_effective, p=p)
         return extended_to(value, around(value - float(gradient_P @ self.bias_P), half))
 
     def variances(self, gradient_P: Floats) -> tuple[float, float]:
@@ -192,15 +191,15 @@ def _text(
     return moments(regression.theta_P, theta_BP[ended_B]), replicates
 
 
-def r2_interval(r2: float, n: int) -> tuple[float, float]:
-    """The 95 % interval of R2, in [0, 1), of a line through n > 2 points, from the noncentral F distribution.
+def r2_interval(r2: float, n: int, p: float = 1 - LEVEL) -> tuple[float, float]:
+    """The interval at level 1 - p of R2, in [0, 1), of a line through n > 2 points, from the noncentral F distribution.
 
     Source:
         M. L. Smithson, Educational and Psychological Measurement 61 (2001) 605.
     """
     dof = n - 2
     F = dof * r2 / (1 - r2)
-    lo, hi = (_noncentrality(F, dof, tail) for tail in TAILS)
+    lo, hi = (_noncentrality(F, dof, tail) for tail in (p / 2, 1 - p / 2))
     return lo / (lo + n), hi / (hi + n)
 
 
@@ -215,22 +214,24 @@ def _noncentrality(F: float, dof: int, tail: float) -> float:
     return bisect(lambda nc: bool(ncfdtr(1, dof, nc, F) > 1 - tail), 0.0, high)
 
 
-def offset_ends(x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats) -> Floats:
-    """95 % profile intervals of linear functions of theta, [P, 2], for a law with an offset; NaN where open.
+def offset_ends(
+    x_N: Floats, ln_y_N: Floats, theta_P: Floats, spread: Uncertainty, gradients_PP: Floats, p: float = 1 - LEVEL
+) -> Floats:
+    """Profile intervals at level 1 - p of linear functions of theta, [P, 2], for a law with an offset; NaN where open.
 
     The gradients are those of alpha, any function, E.
     """
-    alpha, width = float(theta_P[1]), spread.half_width(gradients_PP[0])
+    alpha, width = float(theta_P[1]), spread.half_width(gradients_PP[0], p=p)
     if width == 0:
         return np.column_stack([gradients_PP @ theta_P] * 2)
     alpha_G = alpha + width * _REACH
     alpha_G = alpha_G[(np.abs(alpha_G) <= max(_STEEPEST, abs(alpha))) | (_REACH == 0)]
     best = int(np.argmin(np.abs(alpha_G - alpha)))
     theta_GP, ss_G = profile_offset(x_N, ln_y_N, theta_P, alpha_G)
-    value_GP, limit = theta_GP @ gradients_PP.T, spread.scatter**2 * (spread.dof + student_t(spread.dof) ** 2)
+    value_GP, limit = theta_GP @ gradients_PP.T, spread.scatter**2 * (spread.dof + student_t(spread.dof, p) ** 2)
     ends_P2 = np.column_stack([_crossing(value_GP[side], ss_G[side], limit) for side in np.s_[best::-1, best:]])
     reach_P2 = np.abs(ends_P2 - value_GP[best][:, None])
-    shared_P = np.array([half_width(spread.shared(of_P), n_effective=spread.n_effective) for of_P in gradients_PP])
+    shared_P = np.array([half_width(spread.shared(of_P), n_effective=spread.n_effective, p=p) for of_P in gradients_PP])
     ends_P2 += [-1, 1] * (np.hypot(reach_P2, shared_P[:, None]) - reach_P2)
     line_P = lines(x_N, ln_y_N[None])[0]
     if np.sum((ln_y_N - ln_law(x_N, line_P)) ** 2) <= limit:  # not along the valley, which bends where E reaches 0
@@ -250,14 +251,20 @@ def _crossing(value_GP: Floats, ss_G: Floats, limit: float) -> Floats:
 
 
 def law_estimates(
-    regression: Regression, spread: Uncertainty, x_N: Floats, ln_y_N: Floats, ln_S_ref: float, has_interval: bool
+    regression: Regression,
+    spread: Uncertainty,
+    x_N: Floats,
+    ln_y_N: Floats,
+    ln_S_ref: float,
+    has_interval: bool,
+    p: float = 1 - LEVEL,
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """C, alpha and E of a law, with their 95 % intervals."""
+    """C, alpha and E of a law, with their intervals at level 1 - p."""
     of_3P = np.array([[0.0, 1.0, 0.0], [1.0, ln_S_ref, 0.0], [0.0, 0.0, 1.0]])  # alpha, ln C at S = 1, E
     P, free_PF, ends_32 = len(regression.theta_P), regression.free_PF, np.full((3, 2), math.nan)
     value_3 = of_3P[:, :P] @ regression.theta_P
     if has_interval and P == 3 and free_PF is None:
-        ends_32 = offset_ends(x_N, ln_y_N, regression.theta_P, spread, of_3P)
+        ends_32 = offset_ends(x_N, ln_y_N, regression.theta_P, spread, of_3P, p)
         if math.isfinite(ends_32[2, 1]):
             ends_32[2, 0] = np.nan_to_num(ends_32[2, 0])
         for at in (1, 2):  # the valley may turn, and the ends of alpha then do not enclose C
@@ -265,7 +272,7 @@ def law_estimates(
                 ends_32[at] = extended_to(float(value_3[at]), tuple(ends_32[at].tolist()))
     elif has_interval:
         for at in range(3 if P == 3 and free_PF is not None and np.any(free_PF[2]) else 2):
-            ends_32[at] = spread.interval(float(value_3[at]), of_3P[at, :P])
+            ends_32[at] = spread.interval(float(value_3[at]), of_3P[at, :P], p=p)
     ends_32[2, 0] = np.maximum(ends_32[2, 0], 0.0)
     alpha, ln_C, E = (
         Estimate(value, *(None if math.isnan(end) else end for end in ends))
@@ -275,14 +282,16 @@ def law_estimates(
     return ln_C.exp(), replace(alpha, stderr=stderr), E if P == 3 else NO_ESTIMATE
 
 
-def fit_quality(regression: Regression, ln_y_N: Floats, shows: bool) -> tuple[Estimate, float | None, float | None]:
+def fit_quality(
+    regression: Regression, ln_y_N: Floats, shows: bool, p: float = 1 - LEVEL
+) -> tuple[Estimate, float | None, float | None]:
     """R2 (with ends for a line, if `shows`), AIC and BIC: n ln(SS / n) + sum ln sigma^2 + penalty."""
     n = len(ln_y_N)
     w_N = regression.weight_N if regression.weighs_variances else np.ones(n)
     ss_residual = float(w_N @ regression.residual_N**2)
     r2 = 1 - ss_residual / float(w_N @ (ln_y_N - np.average(ln_y_N, weights=w_N)) ** 2)
     has_ends = shows and regression.is_linear and regression.scale is None and 0 <= r2 < 1
-    of_r2 = Estimate(r2, *extended_to(r2, r2_interval(r2, n))) if has_ends else Estimate(r2)
+    of_r2 = Estimate(r2, *extended_to(r2, r2_interval(r2, n, p))) if has_ends else Estimate(r2)
     if regression.scale is not None or ss_residual == 0:
         return of_r2, None, None
     fit, n_parameters = n * math.log(ss_residual / n) - float(np.log(w_N).sum()), n - regression.dof
