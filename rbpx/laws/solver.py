@@ -152,9 +152,8 @@ def maximise(
         value, slope_P, hessian_PP = likelihood(theta_P)
         hessian_PP[held_P] = hessian_PP[:, held_P] = 0.0
         bends_P, axes_PP = np.linalg.eigh(hessian_PP) if np.isfinite(hessian_PP).all() else (np.zeros(P), np.eye(P))
-        bends_P = np.maximum(
-            np.abs(bends_P), 1e-13 * np.abs(bends_P).max()
-        )  # also ascends where the curvature is positive
+        # Also ascends where the curvature is positive.
+        bends_P = np.maximum(np.abs(bends_P), 1e-13 * np.abs(bends_P).max())
         curve_PPB = ((axes_PP * bends_P) @ axes_PP.T)[..., None]
         rounding_B = np.array([_ROUNDING / 10 * abs(value)])
         return LocalQuadratic(np.array([-value]), -slope_P[:, None], curve_PPB, curve_PPB, rounding_B)

@@ -227,11 +227,7 @@ def scored_windows(cell: Cell, protocol: ResolvedProtocol[Any], documents: Seque
 
 def versions() -> Record:
     """Versions of rbpx, Python and the libraries, by name."""
-    return {
-        "rbpx": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in _VERSIONED},
-    }
+    return {"rbpx": __version__, "python": platform.python_version()} | {name: version(name) for name in _VERSIONED}
 
 
 def device_names(devices: Sequence[str]) -> list[str]:

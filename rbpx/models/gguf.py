@@ -38,12 +38,8 @@ _SAME: Final = {
     "context_length": ("max_position_embeddings", "n_positions"),
     "vocab_size": ("vocab_size",),
 }
-_NOTHING: Final = {  # keys without effect at this value
-    "rope.scaling.type": "none",
-    "expert_count": 0,
-    "expert_used_count": 0,
-    "attention.causal": True,
-}
+# Keys without effect at this value
+_NOTHING: Final = {"rope.scaling.type": "none", "expert_count": 0, "expert_used_count": 0, "attention.causal": True}
 _TURNED, _BASE = "rope.dimension_count", "rope.freq_base"  # checked by the frequencies that are made of them
 
 

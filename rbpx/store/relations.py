@@ -63,9 +63,8 @@ Read = dict[Path, tuple[Record, str]]
 
 UNLINKED: Final = "no cell names it, so no answer has it"
 LINK: Final = "run the line that measured it again, which finds it"
-OWN_STEM: Final = (
-    "(.+-)?[0-9a-f]{16}"  # name of a vocabulary or an import; a copy has another name and must not count twice
-)
+# Name of a vocabulary or an import; a copy has another name and must not count twice.
+OWN_STEM: Final = "(.+-)?[0-9a-f]{16}"
 
 
 @cache

@@ -82,9 +82,8 @@ def _lock(connection: duckdb.DuckDBPyConnection, root: Path | None = None) -> No
         connection.execute("SET allowed_directories = $1", [[f"{root}/", f"{pattern(str(root))}/"]])
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
-    connection.execute(
-        "SET enable_progress_bar = false; SET lock_configuration = true"
-    )  # it would be printed among rows
+    # A bar would be printed among rows.
+    connection.execute("SET enable_progress_bar = false; SET lock_configuration = true")
 
 
 @contextmanager

@@ -99,11 +99,7 @@ def analyse(connection: duckdb.DuckDBPyConnection, group: Group, request: RanksK
 def _measured(measured: Curves, k_grid: Sequence[int]) -> Record:
     *shares, nats = finite_or_none(np.append(neg_ln(measured["rbp"]), measured["cross_entropy"]))
     of_k, entropy = dict(zip(map(str, k_grid), shares, strict=True)), float(measured["error_entropy"])
-    return {
-        "measured_neg_ln_rbp": of_k,
-        "measured_cross_entropy_nats": nats,
-        "measured_error_entropy_nats": entropy,
-    }
+    return {"measured_neg_ln_rbp": of_k, "measured_cross_entropy_nats": nats, "measured_error_entropy_nats": entropy}
 
 
 def _totals(rank_fits: Sequence[Record]) -> list[Record]:

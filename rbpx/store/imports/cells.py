@@ -14,9 +14,7 @@ from rbpx.store.imports.units import shown
 from rbpx.ties import Ties
 
 BELOW: Final = 10**300
-_PLAIN: Final = re.compile(
-    r"-?(?:0?\.[0-9]+|[0-9]{1,9}\.[0-9]*)"
-)  # a float written like this needs no exact arithmetic
+_PLAIN: Final = re.compile(r"-?(?:0?\.[0-9]+|[0-9]{1,9}\.[0-9]*)")  # floats that need no exact arithmetic
 _LONG: Final = 19  # digits that 64 bits may not hold
 _FEWEST_ROUNDED: Final = 1000  # a smaller count with decimals is one of thousands, millions or billions
 _PERCENT: Final = 0.01

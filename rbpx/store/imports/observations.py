@@ -99,9 +99,8 @@ class _Reader:
         rows = whole["row"].to_numpy()
         order = np.argsort(rows, kind="stable")
         observations = whole.take(order[~faulty[rows[order]]])
-        n_planned = int(
-            np.sum(~stated(observations))
-        )  # of a row that also has values of other runs, each has an empty one
+        # Of a row that also has values of other runs, each has an empty one.
+        n_planned = int(np.sum(~stated(observations)))
         return ObservationFile(
             observations=observations,
             faults=self.faults.only(~empty),
