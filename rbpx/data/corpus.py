@@ -41,7 +41,6 @@ class Document:
 
     Attributes:
         doc_id: its index in the drawn sample; for the target or right choice of an item, the item's.
-        source_id: its name in the source.
         text: including an item's context.
         turns: the conversation before an item's target, for a chat template.
     """

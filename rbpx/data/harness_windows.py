@@ -31,8 +31,6 @@ def cut_as_harness(
 ) -> list[Window]:
     """The windows of documents, in their order: one per target or choice, as many as needed per text.
 
-    An item whose target is joined to its context has no scored token, or is refused.
-
     Raises:
         RbpxError: a target has no token of its own and is refused, or exceeds the window; or the tokenizer has no BOS
             or EOS, and a text or a target without a context needs one.

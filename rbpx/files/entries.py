@@ -23,7 +23,7 @@ _TEMPORARY: Final = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")  # DuckDB writ
 def atomic_write(path: Path, *, durable: bool = True) -> Iterator[Path]:
     """Yield a temporary path for a file, or a folder with files in it; it is renamed to `path` at the end.
 
-    An existing file is replaced; where a folder exists, the write fails. Missing parent folders are made.
+    An existing file is replaced. Missing parent folders are made.
 
     After a crash of the machine the content is whole, old or new: the bytes are on disk before the rename, and the
     folder's entry after it (where the platform can synchronise folders). With `durable=False` such a crash may leave a

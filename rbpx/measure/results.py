@@ -23,7 +23,6 @@ class Measured:
     """The result of measuring one grid.
 
     Attributes:
-        cell_keys: cells that the store now holds.
         n_new: cells measured now.
         error: why no cell was tried.
         status: exit status of the error.

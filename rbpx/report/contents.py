@@ -55,7 +55,6 @@ class Report:
         gaps: comparisons of texts and families.
         overview: all laws at a glance; across are figures of all groups, if there are many.
         paper: tables in the form of the paper's.
-        runs: that the numbers come from.
         first: with which the page begins.
         verb: the one question that it answers; empty for all.
     """

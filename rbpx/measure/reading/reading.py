@@ -1,7 +1,7 @@
 """Reads windows with a model and measures their scored tokens, in batches divided among processes.
 
-Shared beginnings of windows are read once (`branches`), then each continuation; a text that shares nothing is read from
-its first token on. A batch is thus windows, and the rows of the past (key-value cache) that they continue.
+Shared beginnings of windows are read once (`branches`), then each continuation. A batch is windows, and the rows of the
+past (key-value cache) that they continue.
 
 Shapes: B windows, T tokens, D hidden width, N scored positions, V vocabulary.
 """

@@ -28,7 +28,6 @@ class Gap:
     Attributes:
         swapped: whether the second text given is A.
         fit: the ratio as a power law with alpha = -delta.
-        S_ref: geometric mean of the sizes.
         p: two-sided, of delta = 0; p_adjusted is for all gaps of the request (Holm).
     """
 

@@ -1,7 +1,6 @@
 """Counts the sequences that pass, from the runs of a store, and recovers laws from the counts.
 
-Documents are cut into sequences of N scored tokens, which pass if all are hits. The fit sees passes alone, as in the
-results of a benchmark; the tokens then give the bias of its law.
+Sequences of N scored tokens pass if all are hits. The fit sees passes alone; the tokens then give the bias of its law.
 
 Shapes: T tokens, K values of k, M sizes, L lengths, D documents, B replicates over them, Q sequences; C cells, each one
 size and one length, ordered by size.
