@@ -9,7 +9,7 @@ from rbpx.laws import fit_schedule
 from rbpx.laws.schedule.ending import Ending, backtest, predict_ending
 from rbpx.laws.schedule.law import ConstantsPrior, ScheduleLaw, Training, fit_trainings
 from rbpx.status import Status
-from tests.support.raised import ENDINGS, FINISHED, UNDERWAY
+from tests.support.raised import FINISHED, UNDERWAY
 from tests.support.schedules import ALPHA, A, C, E, clocks, losses, public, rates, run
 
 KNOWN = {"E": E, "A": A, "alpha": ALPHA, "C": C}
@@ -137,15 +137,6 @@ def test_a_run_is_not_backtested_by_a_run_that_shares_its_beginning() -> None:
     branch = replace(branch, loss_N=np.r_[trunk.loss_N[:200], branch.loss_N[200:]])
     assert backtest([trunk, branch]) == []
     assert len(backtest([trunk, branch, run("cosine", 3)])) == 3
-
-
-@pytest.mark.parametrize("status", ENDINGS)
-def test_each_doubt_has_a_world_that_raises_it(status: Status) -> None:
-    _, seen, finished = ENDINGS[status]
-    ending = predict_ending(seen, finished)
-    assert ending.status is status
-    assert (ending.y.value is None) == (status in (Status.too_early, Status.rate_rises))
-    assert predict_ending(UNDERWAY, FINISHED).status is Status.ok
 
 
 def test_a_law_says_what_it_lacks() -> None:

@@ -1,4 +1,4 @@
-"""Requests that are refused, as they are typed: one line that says what is wrong, exit status 2, and nothing else."""
+"""What a store cannot be asked, as it is typed: one line says why, and nothing else is printed."""
 
 import shlex
 import shutil

@@ -107,15 +107,6 @@ def test_finished_runs_of_another_size_or_recipe_are_said(tmp_path: Path) -> Non
     assert (row["y"], row["lo"]) == (expected["y"], expected["lo"])
 
 
-def test_a_finished_run_of_its_plan_gives_its_drop(tmp_path: Path) -> None:
-    before = run("cosine", 5)
-    answer = asked(tmp_path, [*rows_of("before", before), *rows_of("hero", run("cosine", 9), SEEN)])
-    (row,) = answer.rows
-    assert row["rests_on"] == "same_plan"
-    assert row["y"] == row["params"]["by_drop"]
-    assert "rests on a finished run of the same plan." in answer.words
-
-
 def test_what_cannot_be_predicted_is_said_beside_what_can(tmp_path: Path) -> None:
     rate_T = np.tile(run("cosine", 9).rate_T, 2)
     rising = [
