@@ -98,7 +98,7 @@ def missing(
 
 
 def merge(store: "Store", other: Source, advance: Callable[[], None] = lambda: None) -> Merged:
-    """Copy what another store has and this one lacks; a repeated merge copies nothing, a stopped one resumes.
+    """Merge another store into this one; a repeated merge copies nothing, a stopped one resumes.
 
     Raises:
         RbpxError: a run of the other store has a newer format than this version reads.

@@ -51,7 +51,6 @@ class Trained:
         members: the runs at which it is known.
         runs: their S, D, y and training; y must be positive for a form to be fitted.
         sign: -1 where all values are negative and y is their absolute value.
-        doubt: a warning that holds before anything is fitted.
         cells: how the point of each size and number of tokens was found; empty where each run is a point.
         outside: outliers.
         largest_off: the largest runs, where the others do not predict them.

@@ -12,7 +12,7 @@ BUDGET: Final = 1.1  # runs whose FLOPs differ by less than this factor share a 
 
 
 def best_of_budgets(group: Group, *others: Group) -> Group:
-    """Keep the runs along C that no run of at most as much compute beats; FLOPs within 10 % are one budget.
+    """Keep the `unbeaten` runs along C.
 
     With the same runs on other texts, in the same order, the product of the losses decides.
     """

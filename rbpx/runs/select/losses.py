@@ -30,7 +30,7 @@ def select_pairs(
 ) -> list[Group]:
     """Select the groups of pairs, one for each text that has models in common with the text of the axis.
 
-    The text of the axis itself is included if it is requested by name.
+    The text of the axis is among them if it is requested by name.
 
     Raises:
         RbpxError: no model was measured on both texts.

@@ -41,7 +41,6 @@ class Comparison:
 
     Attributes:
         read: those of the file, without repetitions.
-        n_repeated: rows of the file that repeat an earlier one.
         faults: rows that contradict another, of the file or of the store.
         n_updated: stored rows to which the file adds fields, `updated`.
     """

@@ -34,7 +34,6 @@ class Imported:
     """The result of one import.
 
     Attributes:
-        n_planned: observations that have a rate and no value.
         n_gone: observations that an earlier file of that name gave, and this one does not.
         notes: how the file was read, and what was left out of it, or may have to be.
     """
@@ -46,7 +45,7 @@ class Imported:
 
 
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
-    """Check every row of a file, then write the new ones to the store as one Parquet file; all of them or none.
+    """Import a file; its new rows are one Parquet file.
 
     Raises:
         RbpxError: the file, its columns or a row are invalid, or contradict the store.
