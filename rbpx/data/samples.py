@@ -26,9 +26,9 @@ from rbpx.data.parquet_parts import Tell
 from rbpx.errors import RbpxError, reason
 from rbpx.files.digest import digest
 from rbpx.files.folders import folder_and_pattern
+from rbpx.store.parquet import read_whole
 from rbpx.store.schema import columns_of
 from rbpx.store.store import Record, Store, now
-from rbpx.store.verify import read_whole
 
 SAMPLE_FACTS: Final = b"rbpx"  # metadata key: request, commit of the hub, time
 SAMPLE = columns_of("doc_id int32, source_id", pa.field("text", pa.large_string()))

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
@@ -16,19 +16,13 @@ import pyarrow.parquet as pq
 
 from rbpx.errors import reason
 from rbpx.files.digest import digest_of_rows
-from rbpx.store.parquet import UNREADABLE, changed
-from rbpx.store.parquet import read_whole as read_whole
+from rbpx.store.parquet import UNREADABLE, changed, read_whole
 from rbpx.store.records import BESIDE, MANIFEST, MANIFESTS, RECORDS, Record, contradiction, read_record
 from rbpx.store.relations import LINK, UNLINKED, list_of, read_sql, scan
 from rbpx.store.schema import BY_FILE, columns_fault
 
 if TYPE_CHECKING:
     from rbpx.store.store import Store
-
-# What the tables of a run must add up to.
-_COUNTED: Final = (
-    *("vocab_size", "n_tokens", "n_documents", "n_skipped", "n_bytes", "n_bytes_scored", "cross_entropy_nats"),
-)
 
 
 @dataclass(frozen=True)
@@ -171,14 +165,14 @@ def run_fault(run_id: str, folder: Path) -> str | None:
             differs = changed(path, sha256)
             if differs is not None:
                 return differs
-        return _tables_fault(run_id, folder, facts)
+        return _tables_fault(folder, facts)
     except FileNotFoundError as problem:
         return f"{Path(problem.filename).name} is missing"
     except UNREADABLE as problem:
         return f"it cannot be read ({reason(problem)})"
 
 
-def _tables_fault(run_id: str, folder: Path, facts: Record) -> str | None:
+def _tables_fault(folder: Path, facts: Record) -> str | None:
     with _database().cursor() as connection:
         for table, columns in BY_FILE.items():
             path = folder / f"{table}.parquet"
@@ -186,8 +180,8 @@ def _tables_fault(run_id: str, folder: Path, facts: Record) -> str | None:
             if strange is not None:
                 return f"{path.name} {strange}"
             connection.execute(f"CREATE OR REPLACE TEMP VIEW {table} AS FROM {scan(columns, list_of([str(path)]))}")
-        asked: dict[str, Any] = {name: facts.get(name) for name in _COUNTED} | {"run_id": run_id}
-        (found,) = connection.execute(read_sql("run_fault"), asked).fetchall()
+        (query,) = connection.extract_statements(read_sql("run_fault"))
+        (found,) = connection.execute(query, {name: facts.get(name) for name in query.named_parameters}).fetchall()
     fault: str | None = found[0]
     return fault
 

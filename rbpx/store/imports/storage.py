@@ -17,10 +17,11 @@ from rbpx.files.digest import digest_of_rows
 from rbpx.store.imports.contradictions import not_stored
 from rbpx.store.imports.identity import LATER, run_ids
 from rbpx.store.imports.observations import ROW, SAID, stated
+from rbpx.store.parquet import read_whole
 from rbpx.store.relations import OWN_STEM
 from rbpx.store.schema import OBSERVATIONS, with_all, with_varied
 from rbpx.store.store import Record, Store
-from rbpx.store.verify import read_own, read_whole
+from rbpx.store.verify import read_own
 
 LOCK: Final = ".imports.lock"  # two imports at once must not contradict each other
 _NOTHING: Final = SAID.empty_table()
