@@ -69,11 +69,8 @@ def _check_shown(verb: str, request: Printed) -> None:
     form, is_question = request.format.value, verb in names()
     if request.format is Format.jobs and verb != "plan":
         raise RbpxError("format=jobs is of a plan: python -m rbpx plan ... --format jobs")
-    if (
-        not is_question
-        and verb != "report"
-        and request.format not in (Format.table, Format.csv, Format.json, Format.jobs)
-    ):
+    known = (Format.table, Format.csv, Format.json, Format.jobs)
+    if not is_question and verb != "report" and request.format not in known:
         raise RbpxError(f"format={form} is of questions and the report; {verb} prints table, csv or json")
     if request.format.is_figures and is_question and not analysis(verb).draws:
         draws = [name for name, each in analyses().items() if each.draws]
