@@ -1,6 +1,5 @@
 """Weights of the document bootstrap, against the moments of the multinomial distribution."""
 
-import doctest
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 from scipy.stats import beta, norm
 from scipy.stats import t as student_t
 
-import rbpx.laws.intervals.bootstrap
 from rbpx.laws.intervals.bootstrap import bootstrap
 from rbpx.laws.intervals.estimate import (
     Estimate,
@@ -122,10 +120,6 @@ def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:
 
 
 # ----------------------------------------------------------------------------------------------- from sums to an answer
-
-
-def test_the_example_of_bootstrap_says_what_it_says() -> None:
-    assert doctest.testmod(rbpx.laws.intervals.bootstrap) == (0, 3)
 
 
 @pytest.mark.parametrize("recipe", list(Recipe))

@@ -82,14 +82,3 @@ def test_any_shape_of_parameters_gives_its_own_shape_and_k_last_in_any_order() -
             weight = [x ** -float(beta[i, 0]) * math.exp(-float(gamma[j]) * math.log(x) ** 2) for x in range(1, 3001)]
             share = [math.fsum(weight[:k]) / math.fsum(weight) for k in (7, 1, 2999)]
             assert together[i, j] == pytest.approx(share, rel=1e-10)
-
-
-def test_steep_and_rising_weights_neither_overflow_nor_vanish() -> None:
-    # Beyond rank 1 is left 2^-300; rising, a share of 1000^-100 is at rank 1 and nearly all near rank 1000.
-    assert derived_rbp(300.0, 0.0, V, [1, 2]).tolist() == [1.0, 1.0]
-    total = math.fsum((x / 1000) ** 100 for x in range(1, 1001))
-    found = derived_rbp(-100.0, 0.0, 1000, [1, 999])
-    assert found[0] == pytest.approx(1e-300 / total, rel=1e-10)
-    assert found[1] == pytest.approx(1 - 1 / total, rel=1e-10)
-    # exp(50 ln^2 50304) = 10^2544 is beyond what a float holds.
-    assert derived_rbp(0.0, -50.0, V, [1, V - 1, V])[[0, 2]] == pytest.approx([0.0, 1.0], abs=1e-12)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from rbpx.laws.ranks.distribution import ln_shares
-from rbpx.status import Status
 from tests.support.rank_models import SAMPLES, TRUE, drawn, number, numbers, other_maximum, plain_ln_p
 from tests.support.singly import fit_distribution
 
@@ -47,27 +46,6 @@ def test_the_shares_are_those_of_the_formula_and_add_up_to_one(name: str, V: int
     plain = plain_ln_p(name, fit.params, V)
     likely = plain > -300  # beyond it a difference of two tails is all rounding
     assert found[likely] == pytest.approx(plain[likely], rel=1e-9)
-
-
-def test_three_ranks_leave_two_parameters_nothing_to_miss() -> None:
-    # p_2 / p_1 = 0.5 and p_3 / p_2 = 0.6 solve for both parameters of every family by hand.
-    rank, n_tokens = np.array([1, 2, 3]), np.array([1000, 500, 300])
-    best = sum(count * math.log(count / 1800) for count in n_tokens.tolist())
-    two = [name for name in TRUE if len(TRUE[name]) == 2]
-    fits = {name: fit_distribution(name, rank, n_tokens, 3) for name in two}
-    for fit in fits.values():
-        assert fit.status is Status.ok
-        assert number(fit.loglik) == pytest.approx(best, abs=1e-7)
-        assert number(fit.distance) == pytest.approx(0, abs=1e-5)
-    ln2, ln3 = math.log(2), math.log(3)
-    lognormal = np.linalg.solve([[ln2, ln2**2], [ln3, ln3**2]], [math.log(2), math.log(1000 / 300)])
-    cutoff = np.linalg.solve([[ln2, 1], [ln3, 2]], [math.log(2), math.log(1000 / 300)])
-    solved = [
-        ("lognormal_full", {"beta": lognormal[0], "gamma": lognormal[1]}),
-        ("power_law_cutoff", {"beta": cutoff[0], "rate": cutoff[1]}),
-    ]
-    for name, params in solved:
-        assert {key: number(fits[name].params[key]) for key in params} == pytest.approx(params, rel=1e-4)
 
 
 def test_rank_one_is_free_when_it_is_inflated() -> None:

@@ -133,23 +133,3 @@ def test_a_signed_term_that_is_not_a_number_leaks_nothing() -> None:
     fit = fit_power_law(GPT2_S, [-1.0, -0.9, math.nan, -0.7], signed=True)
     assert fit.status is Status.not_positive
     assert fit.record()["y"] == [-1.0, -0.9, None, -0.7]
-
-
-def test_the_text_interval_equals_one_regression_a_resample() -> None:
-    y_BN = np.asarray(GPT2_CE) * np.random.default_rng(1).uniform(0.9, 1.1, size=(30, 4))
-    alphas = [-linregress(np.log(GPT2_S), np.log(row)).slope for row in y_BN]
-    fit = fit_power_law(GPT2_S, GPT2_CE, y_BN)
-    assert fit.alpha.value is not None
-    assert fit.alpha_sds[0] == pytest.approx(np.std(alphas, ddof=1), rel=1e-9)
-    assert fit.uncertainty.bias_P[1] == pytest.approx(np.mean(alphas) - fit.alpha.value, rel=1e-9)
-
-
-def test_resamples_without_a_logarithm_are_left_out_and_counted() -> None:
-    rng = np.random.default_rng(2)
-    y_BN = np.asarray(GPT2_CE) * rng.uniform(0.95, 1.05, size=(200, 4))
-    spoiled_BN = np.vstack([y_BN, [[1.0, 1.0, 0.0, 1.0], [1.0, math.nan, 1.0, 1.0], [-1.0, 1.0, 1.0, math.inf]]])
-    clean, spoiled = fit_power_law(GPT2_S, GPT2_CE, y_BN), fit_power_law(GPT2_S, GPT2_CE, spoiled_BN)
-    assert (spoiled.alpha.lo, spoiled.alpha.hi) == (clean.alpha.lo, clean.alpha.hi)
-    assert spoiled.n_replicates_left_out == 3
-    assert spoiled.n_replicates == 203
-    assert spoiled.interval == "documents and models"

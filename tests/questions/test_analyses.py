@@ -59,6 +59,15 @@ def test_the_law_stands_at_every_k_where_it_was_put_and_ends_where_misses_are_fe
     assert f"at k = 1 to {supported:,} (alpha {asked.rows[0]['alpha']:.3f}" in said
 
 
+@pytest.mark.parametrize("S", [[2e7], [2e7, 1e9, 1e12]], ids=["one", "three"])
+def test_joint_intervals_of_several_sizes_are_wider_and_that_of_one_is_the_same(drawn: Path, S: list[float]) -> None:
+    asked = (ask(drawn, "predict", S=S, joint=joint, laws=["rbp"], k=10, resamples=20) for joint in (False, True))
+    single, joint = ([row for row in each.of_kind("prediction") if row["method"] == "combined"] for each in asked)
+    for one, each in zip(single, joint, strict=True):
+        assert (each["y"], each["n_joint"]) == (one["y"], len(S))
+        assert (each["lo"] < one["lo"], each["hi"] > one["hi"]) == (len(S) > 1,) * 2
+
+
 def test_predictions_hold_what_a_larger_model_shows_and_say_how_far_they_reach(drawn: Path) -> None:
     asked = ask(drawn, "predict", laws=["rbp"], k=10, S=[2e7, 1e9, 1e12], resamples=50)
     assert list(dict.fromkeys(row["method"] for row in asked.rows)) == ["combined", "power", "offset", "bend", "ols"]

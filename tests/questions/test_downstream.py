@@ -127,7 +127,11 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_features_of_items_are_those_of_the_tokens(tasks: Path) -> None:
-    rows = downstream(tasks, k=[2, 5], resamples=30, bounds={"b": [1, 1]}).of_kind("prediction")
+    asked = downstream(tasks, k=[2, 5], resamples=30, bounds={"b": [1, 1]})
+    rows = asked.of_kind("prediction")
+    errors = [row["mean_error"] for row in asked.of_kind("feature") if row["task"] == "quiz"]
+    assert errors == sorted(errors)  # the best stands first
+    assert len(set(errors)) > 2
     own = {(row["feature"], row["k"]): row["step1_actual"] for row in rows}
     tokens = runs_by_size(tasks)["l"]
     item_T, choice_T, right_T = tokens["item"], tokens["choice"], tokens["correct"].astype(bool)

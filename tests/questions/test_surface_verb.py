@@ -1,6 +1,5 @@
 """The question surface on drawn, imported and published trainings: rows, optima and statuses by plainer ways."""
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,6 @@ from tests.support.asking import Asked, Rows, ask, imported
 from tests.support.synthetic import TrueSurface, write_surface
 
 TRUTH = TrueSurface()
-
-
-def huber(r: float, delta: float) -> float:
-    return r**2 / 2 if abs(r) <= delta else delta * (abs(r) - delta / 2)
 
 
 @pytest.fixture(scope="module")
@@ -55,29 +50,6 @@ def test_the_intervals_of_a_drawn_surface_contain_its_constants(found: Rows) -> 
     for name in ("alpha", "beta", "A", "B", "E"):
         assert row[f"{name}_lo"] <= getattr(TRUTH, name) <= row[f"{name}_hi"]
         assert row[f"{name}_lo"] <= row[name] <= row[f"{name}_hi"]
-
-
-def test_the_objective_is_the_sum_over_the_points_of_the_constants_that_are_printed(found: Rows) -> None:
-    row = found[0]
-    A, B, E, alpha, beta = (row[name] for name in ("A", "B", "E", "alpha", "beta"))
-    points = zip(*(row["params"][name] for name in ("S", "D", "y")), strict=True)
-    losses = [huber(math.log(E + A * S**-alpha + B * D**-beta) - math.log(y), 1e-3) for S, D, y in points]
-    assert row["objective"] == pytest.approx(sum(losses), rel=1e-6)
-
-
-def test_the_optimum_is_the_least_of_many_sizes_along_its_budget(found: Rows) -> None:
-    for row in found:
-        of = {name: values[0] for name, values in row["params"]["constants"].items()}
-        for best in row["optima"]:
-            S = np.geomspace(best["S"] / 3, best["S"] * 3, 200_001)
-            D = best["C"] / 6 / S
-            if row["form"] == "chinchilla":
-                y = of["E"] + of["A"] * S ** -of["alpha"] + of["B"] * D ** -of["beta"]
-            else:
-                y = ((of["N_c"] / S) ** (of["alpha_N"] / of["alpha_D"]) + of["D_c"] / D) ** of["alpha_D"]
-            assert best["S"] == pytest.approx(S[np.argmin(y)], rel=1e-3)
-            assert best["y"] == pytest.approx(y.min(), rel=1e-9)
-            assert best["S_lo"] is None or best["S_lo"] < best["S"] < best["S_hi"]
 
 
 def test_the_best_of_a_budget_is_what_decide_says_unless_a_form_is_asked_for(drawn: Path, found: Rows) -> None:
