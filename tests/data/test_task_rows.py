@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from rbpx.config.keys.tasks import chance_of
-from rbpx.config.options import FewshotDraw
+from rbpx.config.options import Chunk, FewshotDraw
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.config.text.items import parse
 from rbpx.data.corpus import Document, text_hash
@@ -291,16 +291,13 @@ def test_a_row_that_cannot_be_an_item_is_named(
         ({"choices": [False, "yes"], "right": "r"}, "was read as"),
         ({"choices": "c", "right": "r", "target": "a"}, "what follows a choice that stands in its context"),
         ({"choices": "c", "right": "r", "template": "{choice}"}, "give both, or neither"),
-        ({"target": "a", "chunk": "line"}, "is for texts"),
+        ({"target": "a", "chunk": Chunk.line}, "is for texts"),
         ({"target": "a", "domains": {"x": ["y"]}}, "dataset.category=COLUMN"),
         ({"target": "a", "clean": "soap"}, "dataset.clean=soap is unknown"),
         ({"target": "a", "fewshot": -1}, "dataset.fewshot=-1 draws none"),
     ],
 )
 def test_keys_that_make_no_items_are_refused(keys: dict[str, Any], said: str, tmp_path: Path) -> None:
-    from rbpx.config.options import Chunk
-
-    keys = keys | ({"chunk": Chunk.line} if "chunk" in keys else {})
     with pytest.raises(RbpxError) as problem:
         read(written(tmp_path / "rows.jsonl", {"q": "x", "a": "y", "c": ["x", "y"], "r": 0}), **keys)
     assert said in str(problem.value)

@@ -4,7 +4,6 @@ The plain way is lm-evaluation-harness 0.4.13's with --apply_chat_template: the 
 the assistant's turn, white space there belongs to the answer, and a loop in float64 adds up what the model says.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,13 @@ def model(tiny_checkpoint: Callable[..., Path], tmp_path_factory: pytest.TempPat
     return folder
 
 
-def measured(store: Path, model: Path, path: Path, *words: str, check: int = 0) -> str:
-    """What is said of a measurement by a chat template, in one line."""
-    keys = ("model=hub", f"model.id={model}", "dataset=file", f"dataset.path={path}", *words)
+def measured(store: Path, model: Path, path: Path, *words: str, chat: bool = True, check: int = 0) -> str:
+    """What is said of a measurement, by a chat template if not otherwise said, in one line."""
+    keys = ["model=hub", f"model.id={model}", "dataset=file", f"dataset.path={path}", *words]
+    keys += ["model.chat=true"] if chat else []
     cwd = store.parent / "cwd"
     cwd.mkdir(exist_ok=True)
-    return " ".join(here("measure", *keys, "model.chat=true", "--store", store, cwd=cwd, check=check).stderr.split())
+    return " ".join(here("measure", *keys, "--store", store, cwd=cwd, check=check).stderr.split())
 
 
 def nats_by_hand(folder: Path, turns: Turns, answer: str) -> float:
@@ -132,8 +132,7 @@ def test_template_and_system_text_make_another_run_and_another_group(model: Path
     keys, store = ("dataset.context=[q]", "dataset.target=a"), tmp_path / "s"
     measured(store, model, path, *keys)
     measured(store, model, path, *keys, "model.system=Hm")
-    here("measure", "model=hub", f"model.id={model}", "dataset=file", f"dataset.path={path}", *keys, "--store", store,
-         cwd=tmp_path / "cwd", check=0)  # fmt: skip
+    measured(store, model, path, *keys, chat=False)
     assert sorted(facts["bos"] for facts in manifests(store).values()) == [
         "tokenizer", "tokenizer with chat template", "tokenizer with chat template and system text Hm"
     ]  # fmt: skip
@@ -193,15 +192,11 @@ def test_a_template_whose_user_turn_ends_where_the_answer_begins_is_taken(model:
         ({"m": [{"role": "assistant", "content": [{"text": "x"}]}]}, ["dataset.messages=m"], "as message 1 of 'm'"),
         ({"m": []}, ["dataset.messages=m", "dataset.fewshot=1"], "and the rows of rows are conversations; drop it"),
         ({"m": []}, ["dataset.messages=n"], "has no column 'n' for dataset.messages"),
-        ({"text": "x"}, ["~model.chat", "model.system=Hm"], "model.system=Hm is for a chat template; add"),
+        ({"text": "x"}, ["model.system=Hm"], "model.system=Hm is for a chat template; add"),
     ],
 )  # fmt: skip
 def test_rows_that_are_no_conversations_are_one_line(
     model: Path, tmp_path: Path, row: dict[str, Any], words: list[str], says: str
 ) -> None:
-    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
-    chat = [] if "~model.chat" in words else ["model.chat=true"]
-    words = [word for word in words if word != "~model.chat"]
-    said = here("measure", "model=hub", f"model.id={model}", "dataset=file", f"dataset.path={tmp_path / 'rows.jsonl'}",
-                *words, *chat, "--store", tmp_path / "s", cwd=tmp_path, writes=True, check=2).stderr  # fmt: skip
-    assert says in " ".join(said.split())
+    path, chat = quiz.written(tmp_path / "rows.jsonl", [row]), words != ["model.system=Hm"]
+    assert says in measured(tmp_path / "s", model, path, *words, chat=chat, check=2)

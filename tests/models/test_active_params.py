@@ -3,11 +3,10 @@
 from typing import Any
 
 import pytest
-import torch
 
 from rbpx.models.architecture import active_params, architecture_of, non_embedding_params
 from rbpx.models.costs import TokensRead, flops
-from tests.support.architectures import tiny_config
+from tests.support.architectures import on_meta, tiny_config
 
 EXPERT = 3 * 32 * 64  # gate, up and down of one expert, in every architecture below but where it says so
 # (architecture, changes) -> weights of a layer's experts that a token leaves idle, layers with experts.
@@ -27,10 +26,7 @@ BY_HAND: dict[str, tuple[dict[str, Any], int, int]] = {
 
 
 def build(model_type: str, changes: dict[str, Any]) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(tiny_config(model_type, **changes))
+    return on_meta(tiny_config(model_type, **changes))
 
 
 @pytest.mark.parametrize("model_type", BY_HAND)

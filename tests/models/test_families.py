@@ -5,19 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from rbpx.config.options import Bos
 from rbpx.models.architecture import non_embedding_params, total_params
+from tests.support.architectures import on_meta
 from tests.support.families import NAMES, read_family
 from tests.support.formulas import FORMULAS
 
 
 def build(shape: dict[str, Any]) -> Any:
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoConfig
 
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(AutoConfig.for_model(**shape))
+    return on_meta(AutoConfig.for_model(**shape))
 
 
 @pytest.mark.parametrize("name", NAMES)

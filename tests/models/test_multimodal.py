@@ -11,7 +11,7 @@ from torch import nn
 
 from rbpx.errors import RbpxError
 from rbpx.models.architecture import auto_class, read_architecture, total_params
-from tests.support.architectures import tiny_config, tiny_multimodal
+from tests.support.architectures import on_meta, tiny_config, tiny_multimodal
 from tests.support.checkpoints import TINY_TEXT, build_tokenizer
 from tests.support.commands import here
 from tests.support.measuring import assert_same_rows, load, measure, windows_of
@@ -61,10 +61,7 @@ def test_the_size_is_that_of_the_part_that_reads_text(model_type: str) -> None:
 def test_a_tower_in_a_text_model_without_a_configuration_of_its_own_does_not_count(
     model_type: str, beside: str
 ) -> None:
-    from transformers import AutoModelForCausalLM
-
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(tiny_config(model_type))
+    model = on_meta(tiny_config(model_type))
     others = sum(p.numel() for name, p in model.named_parameters() if not name.startswith(f"{beside}."))
     assert others == total_params(model) < sum(p.numel() for p in model.parameters()) / 2
 

@@ -82,6 +82,15 @@ def tiny_config(model_type: str, **changes: Any) -> Any:
     return kind(**{parts[0]: small} if parts else small)
 
 
+def on_meta(config: Any) -> Any:
+    """A model of this configuration, without weights."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
+
+
 def save_random(config: Any, folder: Path) -> None:
     """A checkpoint of this configuration, with random weights and the tiny tokenizer of GPT-NeoX."""
     import torch

@@ -21,7 +21,7 @@ from rbpx.errors import RbpxError, first_line
 from rbpx.models.architecture import context_of
 from rbpx.models.head import head_input
 from rbpx.models.load import LoadedModel, load_model
-from tests.support.architectures import save_random, tiny_config
+from tests.support.architectures import on_meta, save_random, tiny_config
 from tests.support.places import DOCS
 
 TABLE = DOCS / "reference" / "architectures.csv"
@@ -61,11 +61,8 @@ def examine(model_type: str) -> dict[str, str]:
 
 def save_tiny(model_type: str, folder: Path, **changes: Any) -> None:
     """A checkpoint of the tiny form, with random weights and a tokenizer."""
-    from transformers import AutoModelForCausalLM
-
     config = tiny_config(model_type, **changes)
-    with torch.device("meta"):
-        n_params = sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
+    n_params = sum(p.numel() for p in on_meta(config).parameters())
     if n_params > _MOST_PARAMS:
         raise ValueError(f"{n_params:,} parameters are too many")
     save_random(config, folder)
@@ -109,12 +106,10 @@ def _in_16_bits(folder: str, dtype: str) -> str:
 
 def default_context(model_type: str) -> str:
     """Tokens that a model of the default configuration reads, built without weights; empty where there is no limit."""
-    from transformers import AutoModelForCausalLM
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     try:
-        with torch.device("meta"):
-            context = context_of(AutoModelForCausalLM.from_config(CONFIG_MAPPING[model_type]()))
+        context = context_of(on_meta(CONFIG_MAPPING[model_type]()))
     except Exception:  # each fails in its own way
         return "?"
     return "" if context is None else str(context)
