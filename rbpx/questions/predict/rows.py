@@ -7,6 +7,7 @@ import numpy as np
 
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
 from rbpx.display.vocabulary import (
+    UNKNOWN,
     amount,
     in_digits,
     law_order,
@@ -172,8 +173,14 @@ TESTED: Final = (
         "inside", "inside n_inside n_intervals", "", "how many 95 % intervals of backtests contain the measured value"
     ),
 )
+
+
+def _times(widened: float) -> str:
+    return rough(widened) if widening_of({"widened": widened}) else UNKNOWN
+
+
 WIDENED: Final = Column(
-    "widened", "widened", rough, "times, as backtests missed the intervals without; the status is of the wider one"
+    "widened", "widened", _times, "times, as backtests missed the intervals without; the status is of the wider one"
 )
 S: Final = Column("S", "S", amount)
 D: Final = Column("D", "D", amount)
