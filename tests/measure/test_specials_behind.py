@@ -60,6 +60,8 @@ def test_what_stands_behind_a_text_is_never_scored(template: str, window: int) -
     of_harness = [w for w in cut_as_harness(texts, both, window) if w.n_scored]
     plain = [both(text.text, add_special_tokens=False)["input_ids"] for text in texts]
     assert sum(w.n_scored for w in of_harness) == sum(len(before) + len(ids) for ids in plain)
+    (of_nothing,) = cut_as_harness([Document(0, "0", "")], both, window)
+    assert (of_nothing.n_scored, of_nothing.n_bytes, of_nothing.n_bytes_scored) == (len(before), 0, 0)
 
 
 def test_measure_says_that_the_harness_scores_the_bos_of_a_text(tmp_path: Path, cwd: Path) -> None:

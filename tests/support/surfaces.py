@@ -46,14 +46,6 @@ def straight(n: int, spread: float = 0.0) -> tuple[Floats, Floats]:
     return S, 20 * S * np.exp(spread * np.resize([1.0, -1.0, -0.5, 0.5], n))
 
 
-# Runs, their scatter, and checkpoints of each, by name of a design.
-DESIGNS = {
-    "grid": (grid(4, 4), 0.01, 1),
-    "ratios": (ratios(6, 4), 0.01, 1),
-    "checkpoints": (grid(5, 4), 0.01, 4),
-}
-
-
 @dataclass(frozen=True)
 class Drawn:
     """Runs with scatter, and one more run of the same kind.
