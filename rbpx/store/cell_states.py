@@ -110,7 +110,7 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
     heartbeats = {}
     for path in sorted((store.root / RUNNING).glob("[!.]*.json")):
         try:
-            (facts, _), written = read_json(path), path.stat().st_mtime
+            facts, written = read_json(path), path.stat().st_mtime
             fault = need_fault(facts, _NEEDED)
         except FileNotFoundError:  # it ended after it was listed
             continue

@@ -148,8 +148,8 @@ class _Merging:
             if not self.store.has_run(run_id):  # otherwise another process has just copied it
                 raise self.store.unwritten(problem) from None
         else:
-            ours = self.store.read(MANIFESTS, run_id)
-            if ours is None or ours[0]["files"] != facts["files"]:
+            ours = self.store.record(MANIFESTS, run_id)
+            if ours is None or ours["files"] != facts["files"]:
                 skipped.append(
                     f"run {run_id}: this store has it with other bytes and keeps those; to take the other copy, type "
                     f"rbpx store rm {run_id}, then merge again"
@@ -169,7 +169,7 @@ class _Merging:
     def _fetched(self, kind: str, name: str) -> Record:
         """A record of the other store, of which nothing is wrong."""
         self.other.get(place_of(kind, name), self.folder / _RECORD)
-        return read_record(kind, name, self.folder / _RECORD)[0]
+        return read_record(kind, name, self.folder / _RECORD)
 
     def _files(self, kind: str) -> None:
         """Copy the Parquet files of a folder that may come alone, or whose runs are here."""

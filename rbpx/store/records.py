@@ -68,8 +68,8 @@ def _seal_of(text: str) -> str:
     return f', "seal": "{hashlib.sha256(text.encode()).hexdigest()}"}}'
 
 
-def read_json(path: Path) -> tuple[Record, str]:
-    """The object of a JSON file without its seal, and its text; OSError or ValueError for none, or one that changed."""
+def read_json(path: Path) -> Record:
+    """The object of a JSON file without its seal; OSError or ValueError for none, or one that changed."""
     if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe would wait for its writer
         raise ValueError("it is no regular file")
     text = path.read_bytes().decode()
@@ -86,21 +86,21 @@ def read_json(path: Path) -> tuple[Record, str]:
     end, is_sealed = text[-_SEAL_LENGTH:], len(str(record.pop("seal", ""))) == 64
     if (is_sealed or _SEAL.fullmatch(end)) and end != _seal_of(text[:-_SEAL_LENGTH]):
         raise ValueError("it has changed since it was written (its seal is not its content's)")
-    return record, text
+    return record
 
 
-def read_record(kind: str, name: str, path: Path) -> tuple[Record, str]:
+def read_record(kind: str, name: str, path: Path) -> Record:
     """As `read_json`, for a record of a kind under its name, of which nothing is wrong.
 
     Raises:
         OSError, ValueError: it cannot be read, or something is wrong with it.
         RbpxError: it is the manifest of a run with a newer format than this version reads.
     """
-    record, text = read_json(path)
+    record = read_json(path)
     fault = manifest_fault(name, record) if kind == MANIFESTS else record_fault(kind, name, record)
     if fault is not None:
         raise ValueError(fault)
-    return record, text
+    return record
 
 
 def _refuse(constant: str) -> None:

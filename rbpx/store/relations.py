@@ -58,8 +58,6 @@ _READ_BY: Final = {  # what queries call the files that they read
     "best": {"best"},
 }
 _SPECIAL: Final = r"[*?\[{]"  # what means more than itself in a glob
-Read = dict[Path, tuple[Record, str]]
-"""The records of a kind, each with its text, by file."""
 
 UNLINKED: Final = "no cell names it, so no answer has it"
 LINK: Final = "run the line that measured it again, which finds it"
@@ -118,13 +116,13 @@ def records_of(connection: duckdb.DuckDBPyConnection, store: "Store", names: Ite
     if "runs" in wanted:
         there = store.run_ids()
         read[MANIFESTS] = _read(store, MANIFESTS, there)
-        facts = {record["run_id"]: record for record, _ in read[MANIFESTS].values() if _has_tables(store, record)}
+        facts = {record["run_id"]: record for record in read[MANIFESTS].values() if _has_tables(store, record)}
         read["cells"] = _linked(store, read["cells"], facts, {*there})
     for kind, of_kind in read.items():
         connection.execute(
             f"CREATE TEMP TABLE parsed_{kind} AS SELECT unnest($1::VARCHAR[]) AS filename, "
             "unnest($2::VARCHAR[])::JSON AS record",
-            [[str(path) for path in of_kind], [text for _, text in of_kind.values()]],
+            [[str(path) for path in of_kind], list(map(json.dumps, of_kind.values()))],
         )
     for name in wanted:
         connection.execute(f"CREATE TABLE {name} AS {_rows_of(name)}")
@@ -133,24 +131,26 @@ def records_of(connection: duckdb.DuckDBPyConnection, store: "Store", names: Ite
     return facts
 
 
-def _read(store: "Store", kind: str, names: Iterable[str]) -> Read:
-    return {store.root / place_of(kind, name): read for name in names if (read := store.read(kind, name))}
+def _read(store: "Store", kind: str, names: Iterable[str]) -> dict[Path, Record]:
+    return {store.root / place_of(kind, name): read for name in names if (read := store.record(kind, name))}
 
 
-def _linked(store: "Store", cells: Read, facts: Mapping[str, Record], there: Container[str]) -> Read:
+def _linked(
+    store: "Store", cells: dict[Path, Record], facts: Mapping[str, Record], there: Container[str]
+) -> dict[Path, Record]:
     """The cells of readable runs; logs each of a missing run or that contradicts its run, and runs without a cell."""
-    linked: Read = {}
-    for path, (cell, text) in cells.items():
+    linked = dict[Path, Record]()
+    for path, cell in cells.items():
         run_id = cell["run_id"]
         fault = contradiction(cell, facts[run_id]) if run_id in facts else None
         if fault:
             store.warn(f"cells/{path.name}", fault, "remove that file, then run the line that made it again")
         elif run_id in facts:
-            linked[path] = cell, text
+            linked[path] = cell
         elif run_id not in there:
             gone = f"{cell['family']} {cell['size']} on {cell['dataset']} is gone"
             store.warn(f"run {run_id}", gone, "run the line that measured it again")
-    for run_id in store.unlinked(facts, {cell["run_id"] for cell, _ in cells.values()}):
+    for run_id in store.unlinked(facts, {cell["run_id"] for cell in cells.values()}):
         store.warn(f"run {run_id}", UNLINKED, LINK)
     return linked
 

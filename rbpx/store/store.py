@@ -113,12 +113,7 @@ class Store:
         yield from (record for record in records if record is not None)
 
     def record(self, kind: str, name: str) -> Record | None:
-        """One record by its name; None where it is missing or damaged, which is logged."""
-        read = self.read(kind, name)
-        return None if read is None else read[0]
-
-    def read(self, kind: str, name: str) -> tuple[Record, str] | None:
-        """A record or a manifest, and its text; None as in `record`."""
+        """One record, or a manifest by its run; None where it is missing or damaged, which is logged."""
         try:
             return read_record(kind, name, self.root / place_of(kind, name))
         except FileNotFoundError:  # another process may have removed it
@@ -190,7 +185,7 @@ class Store:
         Raises:
             OSError, ValueError: they cannot be read, or something is wrong with them.
         """
-        return read_record(MANIFESTS, run_id, self.file(MANIFESTS, run_id))[0]
+        return read_record(MANIFESTS, run_id, self.file(MANIFESTS, run_id))
 
     def unlinked(self, run_ids: Iterable[str], linked: set[str]) -> list[str]:
         """Those of some runs that no cell names, given the runs that cells named when they were listed.

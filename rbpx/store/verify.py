@@ -104,7 +104,7 @@ def _record_fault(
     """The fault of a record, or of what it names, with its remedy; adds the runs of cells to `linked`."""
     again = f"remove {kind}/{path.name}, then run the line that made it again"
     try:
-        record, _ = read_record(kind, path.stem, path)
+        record = read_record(kind, path.stem, path)
     except (OSError, ValueError) as problem:
         return reason(problem), again
     gone = [run_id for run_id in runs_of(kind, record) if not store.has_run(run_id) and run_id not in imported]
@@ -155,7 +155,7 @@ def run_fault(run_id: str, folder: Path) -> str | None:
     """The fault of the folder of a run; reads every byte; raises as `check_format`."""
     try:
         try:
-            facts, _ = read_record(MANIFESTS, run_id, folder / MANIFEST)
+            facts = read_record(MANIFESTS, run_id, folder / MANIFEST)
         except ValueError as problem:
             return reason(problem)
         for name, sha256 in facts["files"].items():

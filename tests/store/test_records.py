@@ -77,7 +77,7 @@ def test_no_bit_of_a_record_flips_unseen_where_it_says_something_else(
         with pytest.raises((ValueError, OSError)):
             read_json(path)
         path.write_bytes(whole)
-    assert read_json(path)[0] == {name: value for name, value in said.items() if name != "seal"}
+    assert read_json(path) == {name: value for name, value in said.items() if name != "seal"}
 
 
 def test_a_flipped_digit_is_named_by_verify_left_out_of_answers_and_not_merged(own_store: Path, tmp_path: Path) -> None:

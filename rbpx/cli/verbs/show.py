@@ -36,8 +36,7 @@ def perform(asked: Command) -> None:
         raise RbpxError(f"show takes the id of one run or fit, as `sql` prints them: {typed('show ID')}")
     (name,) = asked.line.words
     cells = [c for c in store.records("cells") if name in (c["run_id"], c["cell_key"])]
-    runs = [store.read(MANIFESTS, c["run_id"]) for c in cells]
-    records: list[Any] = [cell | run[0] for cell, run in zip(cells, runs, strict=True) if run]
+    records: list[Any] = [cell | run for cell in cells if (run := store.record(MANIFESTS, cell["run_id"]))]
     fits = [with_status_label(f) | {"reproduced": reproduced(f)} for f in store.records("fits") if f["fit_id"] == name]
     for fit in fits:
         say(_said_of_fit(fit))
