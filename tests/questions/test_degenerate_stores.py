@@ -59,6 +59,13 @@ def test_one_document_has_numbers_and_no_interval_over_documents(question: str, 
     assert bool(doubts) == (question not in ("exponents", "units"))
 
 
+def test_what_a_change_is_worth_is_doubted_where_one_document_says_it(stores: Mapping[str, Path]) -> None:
+    asked = ask(
+        stores["tokens"], "multiplier", dataset="text1", base="drawn", variant=["other"], laws=["cross_entropy"]
+    )
+    assert {row["status"] for row in asked.rows if row["multiplier"] is not None} == {"one_document"}
+
+
 def test_shares_of_0_and_1_are_a_status_and_never_a_nan(tmp_path: Path) -> None:
     truth = Truth(C=900.0)  # small models have no token of rank 1; k near V has no miss
     store = write_store(tmp_path / "store", truth, seed=4, n_documents=5, n_tokens=20)

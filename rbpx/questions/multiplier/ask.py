@@ -21,7 +21,7 @@ from rbpx.display.vocabulary import (
     told_apart,
 )
 from rbpx.errors import RbpxError
-from rbpx.laws.families.multiplier import Offset, fit_multiplier
+from rbpx.laws.families.multiplier import Numbers, Offset, fit_multiplier
 from rbpx.laws.families.shift import fit_shift, is_surface
 from rbpx.laws.intervals.estimate import Estimate, flat
 from rbpx.laws.names import Axis
@@ -94,17 +94,22 @@ def _along(
     for of_base, of_variant in pairs:
         runs = sorted(of_variant.runs, key=lambda run: run.x or 0.0)
         x, y, replicates = ([getattr(of, name) for of in (of_base, of_variant)] for name in ("S_N", "y_N", "y_BN"))
+        doubt = Status.one_document if Status.one_document in (of_base.doubt, of_variant.doubt) else None
         for offset in Offset:
             if offset is Offset.given and request.E is None:
                 continue
             named = {**names, "law": of_variant.law, "k": of_variant.k, "offset": offset.value}
             with naming(f"{base.title}: {of_variant.law}"):
                 overall, at = fit_multiplier(x, y, replicates, offset, of_base.n_effective, request.E)
-            rows.append({"kind": "overall", **named, **flat(overall)})
+            rows.append({"kind": "overall", **named, **_doubted(overall, doubt)})
             for run, row in zip(runs, at, strict=False):
                 which = {"size": _model(run), "training_seed": run.training_seed}
-                rows.append({"kind": "at", **named, **which, **flat(row)})
+                rows.append({"kind": "at", **named, **which, **_doubted(row, doubt)})
     return rows, notes
+
+
+def _doubted(numbers: Numbers, doubt: Status | None) -> Record:
+    return {**flat(numbers), "status": first_of([numbers["status"], doubt])}
 
 
 def _model(run: Run) -> str:
@@ -129,7 +134,7 @@ def _over_surface(
         if unfit or not is_surface(both[0].runs, both[1].runs):
             return [], []
         shift = fit_shift(both[0].runs, both[1].runs, request.along)
-        reasons = [*shift.reasons, *doubts]
+        reasons = [*shift.reasons, *doubts, *(of.doubt for of in both)]
         named = {**names, "law": both[1].law, "k": both[1].k, "offset": "surface"}
         numbers = flat({"multiplier": shift.multiplier, "slope": shift.slope}) | {"p": shift.p, **shift.common}
         numbers |= dict(zip(("apart_from", "apart_to"), shift.apart or (None, None), strict=True))
