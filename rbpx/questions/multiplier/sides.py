@@ -71,7 +71,7 @@ def sides_of(
         if running and len(running) == len(grouped(own, training_of)):
             raise RbpxError(f"no run of {key}={name} has finished; {said_of_underway(len(running), own[0].source)}")
         if refuses or not own:
-            held = ", ".join(dict.fromkeys(map(_name_of, runs)))
+            held = ", ".join(sorted(set(map(_name_of, runs))))
             why = f"has no known {KNOWN_BY[request.along]}" if own else f"is not in the store, which holds {held}"
             raise RbpxError(f"{key}={name} {why}")
     return sides
