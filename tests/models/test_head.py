@@ -110,7 +110,7 @@ def test_a_model_that_does_something_unknown_is_not_measured_in_16_bits(
     tiny_checkpoint: Callable[..., Path],
 ) -> None:
     change_logits(monkeypatch, change)
-    with pytest.raises(RbpxError, match="dtype=float32"):
+    with pytest.raises(RbpxError, match="change after its head as rbpx does not know; measure it with dtype=float32"):
         load(tiny_checkpoint("gpt2"), dtype)
 
 
