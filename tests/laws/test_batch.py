@@ -8,7 +8,7 @@ import pytest
 
 from rbpx.laws.names import Method
 from rbpx.laws.power.law import fit_power_law
-from rbpx.laws.power.offset import HUBER, NAMES, profile_offset, regress
+from rbpx.laws.power.offset import HUBER, NAMES, regress
 from rbpx.laws.power.uncertainty import offset_ends, uncertainty
 
 S = np.logspace(6, 9, 7)
@@ -49,27 +49,6 @@ def test_the_refits_of_resamples_are_those_of_lmfit(method: Method) -> None:
             expected = {"ln_C_ref": expected["intercept"], "alpha": -expected["slope"]}
         for value, name in zip(theta_P, NAMES, strict=False):
             assert value == pytest.approx(expected[name], rel=2e-6, abs=1e-9), name
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_an_offset_is_that_of_lmfit(seed: int) -> None:
-    ln_y_N = LN_Y + np.random.default_rng(seed + 2).normal(0, 0.01, 7)
-    fit = regress(X, ln_y_N, Method.offset)
-    assert fit.converged
-    assert np.abs(fit.jacobian_NP.T @ fit.residual_N).max() < 1e-13
-    expected = by_lmfit(ln_y_N, 1.001 * fit.theta_P)
-    assert fit.theta_P == pytest.approx(list(expected.params.valuesdict().values()), rel=1e-6)
-    assert float(fit.residual_N @ fit.residual_N) <= expected.chisqr * (1 + 1e-12)
-
-
-def test_the_profile_of_an_offset_is_that_of_lmfit_with_the_exponent_fixed() -> None:
-    theta_P = regress(X, LN_Y, Method.offset).theta_P
-    alpha_G = theta_P[1] * np.array([0.8, 0.95, 1.1, 1.3])
-    theta_GP, squares_G = profile_offset(X, LN_Y, theta_P, alpha_G)
-    for alpha, at_P, squares in zip(alpha_G, theta_GP, squares_G, strict=True):
-        expected = by_lmfit(LN_Y, theta_P, alpha=alpha)
-        assert squares == pytest.approx(expected.chisqr, rel=1e-6)
-        assert at_P == pytest.approx(list(expected.params.valuesdict().values()), rel=1e-5, abs=1e-9)
 
 
 def test_the_interval_of_the_exponent_of_an_offset_is_lmfits_conf_interval() -> None:

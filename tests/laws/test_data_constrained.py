@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pytest
 
 from rbpx.laws.intervals.bootstrap import bootstrap_weights
@@ -27,22 +26,6 @@ def resample(fit: Surface, b: int) -> Mapping[str, float]:
     """The constants of one replicate."""
     assert fit.surface is not None
     return {name: float(value_R[1 + b]) for name, value_R in fit.surface.constants().items()}
-
-
-@pytest.mark.parametrize("truth", ["paper", "no excess"])
-def test_derivatives_are_those_of_differences_wherever_the_search_goes(truth: str) -> None:
-    runs = repeats.draw(repeats.TRUTHS[truth], DESIGNS["grid"], seed=1)
-    fit = fitted(runs)
-    assert fit.surface is not None
-    form, x = fit.surface.form, runs.x
-    rng = np.random.default_rng(0)
-    theta_BP = np.abs(fit.surface.theta_P * (1 + 0.05 * rng.standard_normal((20, 7))))
-    theta_BP[:, 5:] = rng.uniform(0.01, 0.99, (20, 2))
-    J_BPN = form.evaluate(x, theta_BP)[1]
-    for p in range(7):
-        step_P = 1e-6 * np.eye(7)[p]
-        up_BN, down_BN = (form.evaluate(x, theta_BP + way * step_P)[0] for way in (1, -1))
-        assert J_BPN[:, p] == pytest.approx((up_BN - down_BN) / 2e-6, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize(("truth", "design"), [("paper", "grid"), ("no excess", "few sizes"), ("no rest", "grid")])

@@ -8,11 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from rbpx.laws.ranks.distribution import ln_shares
 from tests.support.rank_models import SAMPLES, TRUE, drawn, number, numbers, other_maximum, plain_ln_p
 from tests.support.singly import fit_distribution
-
-# Each distribution and one that it holds as a special case.
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
@@ -34,29 +31,6 @@ def test_another_search_finds_the_same_maximum_and_plain_sums_the_same_numbers(n
         model += math.exp(plain[x - 1])
         gap = max(gap, abs(seen - model))
     assert number(fit.distance) == pytest.approx(gap, abs=1e-9)
-
-
-@pytest.mark.parametrize("V", [40, 4_000])
-@pytest.mark.parametrize("name", TRUE)
-def test_the_shares_are_those_of_the_formula_and_add_up_to_one(name: str, V: int) -> None:
-    fit = fit_distribution(name, *drawn(name, 40, 5000, seed=4), V)
-    found = ln_shares(fit, V)
-    assert found.shape == (V,)
-    assert math.fsum(np.exp(found)) == pytest.approx(1, abs=1e-12)
-    plain = plain_ln_p(name, fit.params, V)
-    likely = plain > -300  # beyond it a difference of two tails is all rounding
-    assert found[likely] == pytest.approx(plain[likely], rel=1e-9)
-
-
-def test_rank_one_is_free_when_it_is_inflated() -> None:
-    # Ranks 2 to 4 solve for beta and gamma; rank 1 keeps the share it has, far off their line.
-    counts = [9000, 400, 300, 200]
-    fit = fit_distribution("lognormal_inflated", [1, 2, 3, 4], counts, 4)
-    assert number(fit.params["share_1"]) == pytest.approx(9000 / 9900, rel=1e-12)
-    t = np.log([2, 3, 4])
-    beta, gamma = np.linalg.solve(np.column_stack([t[1:] - t[0], t[1:] ** 2 - t[0] ** 2]), np.log([400 / 300, 2]))
-    assert (number(fit.params["beta"]), number(fit.params["gamma"])) == pytest.approx((beta, gamma), rel=1e-6)
-    assert number(fit.loglik) == pytest.approx(sum(c * math.log(c / 9900) for c in counts), rel=1e-12)
 
 
 def test_mu_and_sigma_are_beta_and_gamma_in_other_words() -> None:

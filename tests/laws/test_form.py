@@ -24,18 +24,6 @@ def chosen(law: np.ndarray, scatter: float, seed: int, sizes: np.ndarray = S) ->
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_clear_offset_is_called_for(seed: int) -> None:
-    choice = chosen(OFFSET, 1e-4, seed)
-    assert choice.form is SupportedForm.offset
-    assert choice.E == pytest.approx(1.7, rel=0.01)
-    assert choice.E_lo is not None
-    assert choice.E_hi is not None
-    assert 0 < choice.E_lo < choice.E < choice.E_hi
-    assert choice.aic_power_less_offset is not None
-    assert choice.aic_power_less_offset > 10
-
-
-@pytest.mark.parametrize("seed", range(5))
 def test_a_power_law_is_called_for_where_the_offset_is_bounded_near_zero(seed: int) -> None:
     choice = chosen(PURE, 1e-3, seed)
     assert choice.form is SupportedForm.power

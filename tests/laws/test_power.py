@@ -73,14 +73,6 @@ def test_every_number_equals_its_closed_form() -> None:
     assert fit.interval == "models"
 
 
-def test_an_exact_law_is_recovered_with_no_error_left() -> None:
-    S = np.array([1e6, 1e7, 1e8, 1e9, 1e10])
-    fit = fit_power_law(S, 7.0 * S**-0.3)
-    assert (fit.C.value, fit.alpha.value, fit.r2.value) == pytest.approx((7.0, 0.3, 1.0), rel=1e-12)
-    assert fit.backtest_error == pytest.approx(0.0, abs=1e-12)
-    assert fit.alpha.stderr == pytest.approx(0.0, abs=1e-12)
-
-
 def test_backtest_needs_four_sizes() -> None:
     fit = fit_power_law(GPT2_S[:3], GPT2_CE[:3])
     assert fit.status is None

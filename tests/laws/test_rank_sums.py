@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from rbpx.laws.ranks.family import FAMILIES
+from rbpx.laws.ranks.lognormal import derived_curve
 from rbpx.laws.ranks.quadrature import nodes_of
-from tests.support.singly import derived_power_law, derived_rbp
 
 THETAS = {  # as fits to real ranks have them, and far from that
     "lognormal_full": [(0.7, 0.05), (1.6, 0.0), (-20.0, 3.0)],
@@ -51,22 +50,14 @@ def test_a_block_ends_at_each_break() -> None:
     assert len(nodes.x_Q) < 500
 
 
-def by_loop(beta: float, gamma: float, V: int, k: int) -> tuple[float, float, float]:
-    """-ln p_1, entropy and RBP_k over every rank."""
-    t_V: NDArray[np.float64] = np.log(np.arange(1, V + 1))
-    ln_p_V = -beta * t_V - gamma * t_V**2
-    ln_p_V -= np.logaddexp.reduce(ln_p_V)
-    return -float(ln_p_V[0]), -float(np.exp(ln_p_V) @ ln_p_V), float(np.exp(ln_p_V[:k]).sum())
-
-
-@pytest.mark.parametrize("V", [300, 20_000])
+@pytest.mark.parametrize("V", [1, 300, 20_000])
 def test_derived_curves_are_those_of_every_rank_however_steep(V: int) -> None:
     """Beyond `STEEPEST` the nodes are wrong (4e-4 of the last one at V = 700), so every rank is summed."""
     pairs = [(0.7, 0.05), (1.0, 0.0), (-15.0, 2.0), (3.0, 0.4), (0.0, -2.0), (0.0, -50.0), (-90.0, 0.0)]
-    beta_B, gamma_B = np.transpose(pairs)
-    curves, rbp_B = derived_power_law(beta_B, gamma_B, V), derived_rbp(beta_B, gamma_B, V, [50])[:, 0]
-    for at, (beta, gamma) in enumerate(pairs):
-        ln_p_1, entropy, rbp = by_loop(beta, gamma, V, 50)
-        assert curves.neg_ln_rbp_1[at] == pytest.approx(ln_p_1, rel=1e-12)
-        assert curves.cross_entropy_nats[at] == pytest.approx(entropy, rel=1e-10, abs=1e-9)
-        assert rbp_B[at] == pytest.approx(rbp, rel=1e-11)
+    ks, t_V = [50, 1, 7, 10_000, V, 10**9], np.log(np.arange(1, V + 1))
+    for (beta, gamma), curve in zip(pairs, derived_curve(*np.transpose(pairs), V, ks), strict=True):
+        ln_p_V = -beta * t_V - gamma * t_V**2
+        ln_p_V -= np.logaddexp.reduce(ln_p_V)
+        assert np.exp(-curve[:-1]) == pytest.approx([np.exp(ln_p_V[:k]).sum() for k in ks], rel=1e-11)
+        assert curve[1] == pytest.approx(-ln_p_V[0], rel=1e-12, abs=1e-12)
+        assert curve[-1] == pytest.approx(-np.exp(ln_p_V) @ ln_p_V, rel=1e-10, abs=1e-9)

@@ -94,40 +94,16 @@ def test_weighted_without_resamples_that_differ_at_every_size_has_no_variances()
 # ----------------------------------------------------------------------------------------------------------- offset
 
 
-@pytest.mark.parametrize(("E", "C", "alpha"), [(1.7, 50, 0.2), (0.3, 7, 0.1), (2.0, 4000, 0.5), (0.01, 90, 0.34)])
-@pytest.mark.parametrize("n_sizes", [4, 7])
-def test_offset_recovers_an_exact_law(E: float, C: float, alpha: float, n_sizes: int) -> None:
-    sizes = np.logspace(6, 10, n_sizes)
-    fit = fit_power_law(sizes, E + C * sizes**-alpha, None, Method.offset)
-    assert fit.status is None
-    assert (fit.E.value, fit.C.value, fit.alpha.value) == pytest.approx((E, C, alpha), rel=1e-6)
-
-
 @pytest.mark.parametrize("y", [-0.5 + 7 * S**-0.1, -0.05 + 50 * S**-0.2, 3 * S**0.1])
 def test_offset_is_held_at_zero_where_it_would_be_negative(y: np.ndarray) -> None:
-    fit, plain = fit_by("offset", y), fit_by("ols", y)
+    fit = fit_by("offset", y)
     assert fit.status is Status.at_bound
     assert fit.E.value == 0
     ln_C, alpha = line(np.log(S), np.log(y))
     assert (fit.C.value, fit.alpha.value) == pytest.approx((math.exp(ln_C), alpha), rel=1e-10)
-    assert (fit.C.value, fit.alpha.value, fit.r2.value) == pytest.approx(
-        (plain.C.value, plain.alpha.value, plain.r2.value), rel=1e-12
-    )
 
 
 # ----------------------------------------------------------------------------------------------------------- robust
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_robust_ignores_one_size_of_seven_that_lies_apart(seed: int) -> None:
-    y = with_an_outlier(seed)
-    others = np.arange(7) != OUTLIER
-    _, alpha = line(np.log(S[others]), np.log(y[others]))
-    robust, plain = fit_by("robust", y).alpha.value, fit_by("ols", y).alpha.value
-    assert robust is not None
-    assert plain is not None
-    assert abs(robust - alpha) < 0.2 * abs(plain - alpha)
-    assert abs(plain - alpha) > 0.005
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -245,11 +221,6 @@ def test_the_backtest_error_is_that_of_a_fit_to_the_others(method: str) -> None:
     rest = reproduce(fit_by(method, y[:-1], y_BN[:, :-1]).record())
     predicted = rest["E"] + rest["C"] * S[-1] ** -rest["alpha"]
     assert fit_by(method, y, y_BN).backtest_error == pytest.approx(predicted / y[-1] - 1, rel=1e-6)
-
-
-def test_an_unknown_method_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="cubic"):
-        fit_power_law(S, noisy_points(0), None, "cubic")  # type: ignore[arg-type]
 
 
 # ----------------------------------------------------------------------------------------------------------- refits

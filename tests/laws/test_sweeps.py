@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rbpx.laws.power.law import fit_power_law
 from rbpx.laws.sweeps import SweepMethod, best_of
 from tests.support.drawn_laws import BATCH, BEST, LR, sweep
 
@@ -60,13 +59,3 @@ def test_the_best_of_step_law_is_that_of_a_plain_quadratic_through_the_runs_near
 
 
 # -------------------------------------------------------------------------------------- runs that do not count alike
-
-
-def test_a_run_of_weight_two_counts_as_two_runs() -> None:
-    S = np.geomspace(1e7, 1e10, 8)
-    y = 40 * S**-0.1 * np.exp(0.004 * np.random.default_rng(1).standard_normal(8))
-    weights = np.array([1.0, 2, 1, 1, 3, 1, 1, 1])
-    weighed = fit_power_law(S, y, backtests=False, weight_N=weights)
-    slope, level = np.polyfit(np.log(S), np.log(y), 1, w=np.sqrt(weights))
-    assert weighed.alpha.value == pytest.approx(-slope, rel=1e-9)
-    assert math.log(weighed.C.value) == pytest.approx(level, rel=1e-9)

@@ -48,12 +48,6 @@ def test_a_bend_doubts_a_prediction_over_forms_only_where_points_turn_round(turn
     assert (Status.bends in judge_averaged(reasons, answer, S, y.tolist(), ())) is turns
 
 
-def test_an_offset_is_how_such_points_bend() -> None:
-    y = 1.0 + 30 * np.array(S) ** -0.25 * np.exp(0.0005 * SCATTER)
-    assert Status.bends in judged(y)[1]
-    assert Status.bends not in judged(y, method=Method.offset)[1]
-
-
 def test_an_error_below_a_twentieth_is_no_failure() -> None:
     y = np.array(law(alpha=0.01, scatter=0.0001))
     y[-1] = y[-2]

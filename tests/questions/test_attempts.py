@@ -219,9 +219,6 @@ def test_chances_in_the_store_are_those_of_the_exact_answer(tmp_path: Path) -> N
     assert asked.of_kind("forecast") == asked.of_kind("hidden") == []
 
 
-# ------------------------------------------------------------------------------------------------------------ coverage
-
-
 # ------------------------------------------------------------------------------------------------ none right, and many
 
 

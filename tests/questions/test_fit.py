@@ -71,24 +71,13 @@ def cross_entropies(store: Path, dtype: str = "float32") -> tuple[Any, Any]:
 def assert_line(row: Fit, S: Any, y: Any) -> None:
     """The numbers of a fit are those of numpy's straight line through (ln S, ln y)."""
     slope, intercept = np.polyfit(np.log(S), np.log(y), 1)
-    residual = np.log(y) - (intercept + slope * np.log(S))
-    r2 = 1 - np.sum(residual**2) / np.sum((np.log(y) - np.log(y).mean()) ** 2)
     spans_0 = row["alpha_lo"] <= 0 <= row["alpha_hi"]
     assert ("no_trend" in row["params"]["reasons"]) == spans_0
     assert row["status"] == (row["params"]["reasons"] or ["ok"])[0]
     assert row["n_points"] == len(S)
     assert row["alpha"] == pytest.approx(-slope, rel=1e-9, abs=1e-12)
     assert row["C"] == pytest.approx(math.exp(intercept), rel=1e-9)
-    assert row["r2"] == pytest.approx(r2, abs=1e-9)
     assert row["params"]["y"] == pytest.approx(y.tolist(), rel=1e-9)
-    stderr = math.sqrt(np.sum(residual**2) / (len(S) - 2) / np.sum((np.log(S) - np.log(S).mean()) ** 2))
-    assert row["alpha_stderr"] == pytest.approx(stderr, rel=1e-6)
-    if len(S) == 3:  # two points predict nothing that could be judged
-        assert row["backtest_error"] is None
-    else:
-        rest = np.polyfit(np.log(S[:-1]), np.log(y[:-1]), 1)
-        predicted = math.exp(np.polyval(rest, math.log(S[-1])))
-        assert row["backtest_error"] == pytest.approx(predicted / y[-1] - 1, abs=1e-9)
 
 
 # ----------------------------------------------------------------------------------------------------------- the table

@@ -55,12 +55,6 @@ def test_the_lines_of_both_families_give_the_multiplier(store: Path) -> None:
     assert found.table(100, details=False).startswith(told)
 
 
-def test_a_family_against_itself_is_one(store: Path) -> None:
-    found = asked(store, "plain", "plain", dataset="synthetic", k=1, laws=["rbp"])
-    assert {row["dataset"] for row in found.rows} == {"synthetic"}
-    assert [row["multiplier"] for row in found.of_kind("overall")] == pytest.approx([1.0] * 3, rel=1e-6)
-
-
 def test_a_family_that_lacks_the_text_is_said(store: Path) -> None:
     with refused("base=better is not in the store"):
         asked(store, "better", "plain", dataset="other")

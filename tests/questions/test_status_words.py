@@ -68,16 +68,6 @@ def test_people_read_the_word_and_what_speaks_against_a_law(fitted: Asked) -> No
     assert "The exponent cannot be told from 0" in said
 
 
-def test_predict_answers_once_and_inside_its_interval(store: Path) -> None:
-    rows = ask(store, "predict", S=[1e9, 1e12], laws=["cross_entropy"]).of_kind("prediction")
-    for text in POINTS:
-        near, far = [row for row in rows if row["dataset"] == text and row["method"] == "combined"]
-        assert (near["S"], far["S"]) == (1e9, 1e12)
-        assert all(row["lo"] <= row["y"] <= row["hi"] for row in (near, far))
-        assert "beyond" in far["reasons"]
-        assert (near["status"] == "no_trend") == (text in ("flat", "turns"))
-
-
 def test_a_kept_fit_whose_status_has_gone_shows_its_word_as_text(fitted: Asked, store: Path, cwd: Path) -> None:
     (kept,) = [row for row in Store(store).records("fits") if row["fit_id"] == fitted.rows[0]["fit_id"]]
     Store(store).write_record("fits", "of0old", kept | {"fit_id": "of0old", "status": "wide_interval"})

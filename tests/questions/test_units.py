@@ -7,32 +7,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.data.corpus import Document
-from rbpx.data.windows import cut_windows
 from rbpx.store.store import Store
 from tests.support.asking import ask
-from tests.support.checkpoints import ARCHITECTURES, build_tokenizer
 from tests.support.stores import Measured, manifests, rank_by_hand, reseal, runs_by_size
 from tests.support.synthetic import Truth, write_store
 
-FAMILIES = [arch for arch in ARCHITECTURES if arch != "opt350"]
-
-
 # --------------------------------------------------------------------------------------------------------- bytes
-
-
-@pytest.mark.parametrize("arch", FAMILIES)
-@pytest.mark.parametrize("window", [7, 64])
-def test_scored_bytes_are_those_that_the_scored_tokens_spell(arch: str, window: int, tiny_text: list[str]) -> None:
-    """A byte-level token has a character for each of its bytes; no text here begins or is cut inside a letter."""
-    tokenizer = build_tokenizer(arch)
-    texts = [text for text in [*tiny_text, "  a  b \n\n" * 20, "x"] if "東" not in text or window > 64]
-    windows = cut_windows([Document(i, str(i), text) for i, text in enumerate(texts)], tokenizer, window)
-    assert sum(w.n_scored for w in windows) > 100 or window == 7
-    for cut in windows:
-        scored = tokenizer.convert_ids_to_tokens(cut.ids[cut.scored].tolist())
-        assert cut.n_bytes_scored == sum(map(len, scored))
-        assert cut.n_bytes_scored < cut.n_bytes or cut.n_bytes == 0
 
 
 # ---------------------------------------------------------------------------------------------------- the numbers

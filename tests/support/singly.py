@@ -25,27 +25,11 @@ class Derived(NamedTuple):
     cross_entropy_nats: Floats
 
 
-def derived_power_law(beta: ArrayLike, gamma: ArrayLike, V: int) -> Derived:
-    """Those of p_x = x^(-beta) exp(-gamma ln^2 x) / Z over 1..V, of the shape of both."""
-    curve = _curve(beta, gamma, V, [1])
-    return Derived(curve[..., 0], curve[..., 1])
-
-
 def derived(mu: ArrayLike, sigma: ArrayLike, V: int) -> Derived:
-    """Those of ranks that are lognormal with mu and sigma, over 1..V."""
+    """Those of ranks that are lognormal with mu and sigma, over 1..V, of some models."""
     mu_f64, variance = np.asarray(mu, np.float64), np.asarray(sigma, np.float64) ** 2
-    return derived_power_law(1 - mu_f64 / variance, 0.5 / variance, V)
-
-
-def derived_rbp(beta: ArrayLike, gamma: ArrayLike, V: int, k: ArrayLike) -> Floats:
-    """RBP_k alone of p_x = x^(-beta) exp(-gamma ln^2 x) / Z."""
-    return np.exp(-_curve(beta, gamma, V, list(np.asarray(k)))[..., :-1])
-
-
-def _curve(beta: ArrayLike, gamma: ArrayLike, V: int, k: list[int]) -> Floats:
-    beta_f64, gamma_f64 = np.broadcast_arrays(np.asarray(beta, np.float64), np.asarray(gamma, np.float64))
-    curve = derived_curve(beta_f64.ravel(), gamma_f64.ravel(), V, k)
-    return curve.reshape((*beta_f64.shape, len(k) + 1))
+    curve = derived_curve(1 - mu_f64 / variance, 0.5 / variance, V, [1])
+    return Derived(curve[:, 0], curve[:, 1])
 
 
 def replicates_of_paper(fit: RankFit, rank: ArrayLike, n_tokens_BR: ArrayLike) -> Floats:
