@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from ext.markdown import block, name, plain
+from ext.meanings import COLUMNS
 from rbpx.cli import registry
 from rbpx.cli.help import help_text
 from rbpx.config.folders import folder
@@ -74,6 +75,9 @@ def flags() -> str:
     return block(cleandoc(help_text("all").partition("\nflags\n")[2].partition("\n\n")[0]))
 
 
+_OF_RUNS: Final = (SizeConfig, ImportConfig)
+
+
 def keys() -> str:
     """Keys, defaults and meanings, from the dataclasses that check them: those of a request, then those of groups."""
     groups = [("model", ModelConfig), ("sizes", SizeConfig), ("dataset", DatasetConfig)]
@@ -88,10 +92,15 @@ def keys() -> str:
 
 
 def _said(kind: type, field: str) -> str:
-    """What help says of a key of a group, behind its value there, and what the docstring of the group adds."""
+    """What the docstring of a group says of a key, or else help, without the values that it lists first.
+
+    Facts of a run have the names and meanings of columns, which the page of relations explains.
+    """
+    if kind in _OF_RUNS and field in COLUMNS:
+        return ""
     key = keys_of(kind).get(field)
-    helped = "" if key is None else f"{key.shown} {key.told}" if key.told.startswith("or ") else key.told
-    said = "; ".join(filter(None, (helped, meanings(kind).get(field, "").rstrip("."))))
+    helped = "" if key is None else key.told.partition(": ")[2] if key.told.startswith("or ") else key.told
+    said = meanings(kind).get(field, "").rstrip(".") or helped
     return f"{plain(said)}." if said else ""
 
 

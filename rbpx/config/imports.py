@@ -119,26 +119,26 @@ class ImportConfig:
     """
 
     file: str | None = None
-    source: Any = key(None, "the name under which the observations are kept", shown="NAME", text=True)
+    source: Any = key(None, "their name in the store", shown="NAME", text=True)
     ties: Ties | None = key(
         None,
-        "tie rule of the ranks: pessimistic, optimistic, mid; unless a column says it; not for losses alone",
+        "tie rule of the ranks: pessimistic, optimistic, mid; not for losses alone",
         shown="RULE",
     )
-    family: Any = key(None, "family of the models, unless a column says it", shown="NAME", text=True)
-    dataset: Any = key(None, "name of the text, unless a column says it", shown="NAME", text=True)
-    revision: Any = key(None, "revision of the models, if known", shown="NAME", text=True)
-    protocol: Any = key(None, "protocol of the measurement, if known", shown="NAME", text=True)
-    dtype: Any = key(None, "precision of the models, if known", shown="NAME", text=True)
-    variant: Any = key(None, "how the models were trained, if known", shown="NAME", text=True)
+    family: Any = key(None, "family of the models", shown="NAME", text=True)
+    dataset: Any = key(None, "name of the text", shown="NAME", text=True)
+    revision: Any = key(None, "revision of the models", shown="NAME", text=True)
+    protocol: Any = key(None, "protocol of the measurement", shown="NAME", text=True)
+    dtype: Any = key(None, "precision of the models", shown="NAME", text=True)
+    variant: Any = key(None, "how the models were trained", shown="NAME", text=True)
     schedule: Any = key(
         None,
-        "schedule of the learning rate, unless a column says it: constant, wsd, cosine or another that decays",
+        "schedule of the learning rate: constant, wsd, cosine or another that decays",
         shown="NAME",
         text=True,
     )
-    tokens_per_step: Any = key(None, "as 4M: makes D of the step, unless a column says it", shown="N")
-    schedule_tokens: Any = key(None, "as 100B: D at which the schedule ends, unless a column says it", shown="N")
+    tokens_per_step: Any = key(None, "as 4M: makes D of the step", shown="N")
+    schedule_tokens: Any = key(None, "as 100B: D at which the schedule ends", shown="N")
     warmup_tokens: Any = key(None, "D until which the rate rises, of the plan of a run (`trajectory`)", shown="N")
     decay_tokens: Any = key(None, "tokens of the decay at the end of schedule=wsd", shown="N")
     decay: Any = key(None, f"how wsd falls: {', '.join(_DECAYS)}; linear if left out", shown="NAME", text=True)
@@ -164,7 +164,7 @@ class ImportConfig:
     sheet: Any = key(None, "of an .xlsx file where several hold something", shown="NAME", text=True)
     keep: Keep | None = key(
         None,
-        "or first: which row stays of a step that a restart wrote twice; without it they are refused",
+        "the last or the first row stays of a step that a restart wrote twice; without it they are refused",
         shown="last",
     )
     replace: bool = key(
@@ -240,7 +240,7 @@ class ImportRequest(ImportConfig):
     engine: Any = key(None, "the engine that computed the rows of `import tokens FILE`", shown="NAME", text=True)
     engine_version: Any = key(None, "version of that engine", shown="NAME", text=True)
     size: Any = key(None, "size of the one model of a file", shown="NAME", text=True)
-    S: Any = key(None, "non-embedding parameters of that model, as 6.5B; of a table unless a column says it", shown="N")
+    S: Any = key(None, "non-embedding parameters of that model, as 6.5B", shown="N")
     filter: Any = key(
         None,
         "filter of the answers of `import samples`, as strict-match, if the file has several",

@@ -17,7 +17,7 @@ Counts may be written 1.2B, 1,100M, 3e9 or 1,000; a heading gives its unit, as "
 Size, times: 1e9}}' does. S of 7, 13 and 70 without a unit are refused. Losses and accuracies that are empty or NaN, and
 repeated rows, are left out and counted; where anything else is wrong, it is listed by its line and nothing is imported.
 Runs that diverged are named; runs whose State is not finished are left out. --dry-run says what would come in.
-source=NAME then selects the rows.
+source=NAME then selects the rows. What a column says comes before a key of its name.
 
 Tokens have doc_id, position, token_id, logprob, and rank (ties= is its rule) or greater and ties; or are what vLLM and
 SGLang return for the logprobs of prompts. Samples (--log_samples) give accuracy (acc, or columns='{accuracy:

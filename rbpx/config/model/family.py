@@ -126,8 +126,6 @@ class ModelConfig:
         revision: branch, tag or commit on the hub, such as step1000, or a list; `all` or `log` means all or log-spaced
             checkpoints. For checkpoints in folders also a pattern, `finished` or `raw`.
         system: text of the system's message, with `chat`; a conversation's own and a description follow it.
-        quantise: a question also takes the type of a GGUF file, as Q4_1.
-        adapter: null in a list is the model alone.
         shape: keys of a transformers configuration that all sizes share, including `model_type`.
         source: where the shapes are published.
         sizes: label -> model, from the smallest.
@@ -158,10 +156,13 @@ class ModelConfig:
         shown="true",
     )  # fmt: skip
     quantise: Any = text_or_list(
-        "weights of linear layers rounded to int8, int4 or nf4 by torchao (pip install 'rbpx[quantise]')", "KIND"
+        "weights of linear layers rounded to int8, int4 or nf4 by torchao (pip install 'rbpx[quantise]'), "
+        "or of a question the type of a GGUF file",
+        "KIND",
     )
     adapter: Any = text_or_list(
-        "an adapter of peft on the model, or a list of variants (pip install 'rbpx[adapters]')", "FOLDER"
+        "an adapter of peft on the model, or a list, in which null is the model (pip install 'rbpx[adapters]')",
+        "FOLDER",
     )
     shape: dict[str, Any] = field(default_factory=dict)
     source: str | None = None

@@ -86,7 +86,7 @@ UNNAMED: Final = "file"  # the name of every file in versions before names came 
 
 @dataclass
 class DatasetConfig(ItemKeys):
-    """A dataset (conf/dataset/*.yaml); the keys of `ItemKeys` make items of its rows.
+    """A dataset (conf/dataset/*.yaml).
 
     Attributes:
         name: in the store; by default that of the file or folder at `path`, with its chunk: notes-paragraph.
