@@ -44,7 +44,7 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -
         RbpxError: there is no such dataset, subset, split, revision or field, or this user may not read it.
         MeasureError: the hub fails, and the dataset is not in the caches here.
     """
-    hub = _named_hub(dataset)
+    hub = named_hub(dataset)
     with _delivered(dataset), quiet():
         commit = _current_commit(hub, dataset.revision)
         if isinstance(commit, str):
@@ -54,7 +54,7 @@ def read_hub(dataset: DatasetConfig, limit: int, seed: int | None, tell: Tell) -
 
 def needed_rows(dataset: DatasetConfig, limit: int, seed: int | None) -> Needs:
     """What `read_hub` would download whole, and read besides (of a stream an upper bound); raises as `read_hub`."""
-    hub = _named_hub(dataset)
+    hub = named_hub(dataset)
     with _delivered(dataset), quiet():
         commit = _current_commit(hub, dataset.revision)
         if isinstance(commit, Exception):
@@ -78,7 +78,8 @@ def _hub_files(hub: str, commit: str, addresses: Sequence[str]) -> list[HubFile]
     return [HubFile.of("dataset", hub, commit, path, of["size"], of["blob_id"], of["lfs"]) for path, of in told]
 
 
-def _named_hub(dataset: DatasetConfig) -> str:
+def named_hub(dataset: DatasetConfig) -> str:
+    """The id of a hub's dataset; RbpxError where it, or the split, is not given."""
     if dataset.hub is None or dataset.split is None:
         lacks = "hub=ORG/NAME" if dataset.hub is None else "split=NAME, as test or validation+test"
         raise RbpxError(f"dataset={dataset.name} needs dataset.{lacks}; or dataset.path=FILE for a file of your own")

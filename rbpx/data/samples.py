@@ -20,7 +20,7 @@ from rbpx.config.text.dataset import DatasetConfig
 from rbpx.config.text.items import FEWSHOT_BORDER, Task
 from rbpx.data.chat import context_of, turns_of
 from rbpx.data.corpus import Document, draw, read_source
-from rbpx.data.hub_texts import Sample, read_hub
+from rbpx.data.hub_texts import Sample, named_hub, read_hub
 from rbpx.data.items import Part
 from rbpx.data.parquet_parts import Tell
 from rbpx.errors import RbpxError, reason
@@ -80,7 +80,7 @@ def keep_sample(dataset: DatasetConfig, limit: int, seed: int | None, store: Sto
     path.parent.mkdir(exist_ok=True)
     with FileLock(path.with_name(f".{path.stem}.lock")):  # other processes with the same request wait for the first
         if not path.is_file():
-            from_hub = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {dataset.hub}"))
+            from_hub = read_hub(dataset, limit, seed, begin(f"{dataset.name} from the hub: {named_hub(dataset)}"))
             if not from_hub.documents:
                 raise _empty(dataset, str(dataset.hub))
             facts = {SAMPLE_FACTS: json.dumps({"request": request, "commit": from_hub.commit, "at": now()})}

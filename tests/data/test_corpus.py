@@ -18,7 +18,9 @@ import pytest
 
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, draw, read_file, read_pydoc, read_source, read_stdlib, text_hash
+from rbpx.data.samples import keep_sample
 from rbpx.errors import RbpxError
+from rbpx.store.store import Store
 
 RECORDS = [
     {"text": "one", "more": "1", "count": 1},
@@ -272,3 +274,10 @@ def test_the_text_hash_changes_with_order_content_and_borders_but_not_with_names
     different = [("a", "b"), ("b", "a"), ("a", "B"), ("ab",), ("ab", ""), ("a",), ()]
     assert len({hashed(*texts) for texts in different}) == len(different)
     assert hashed("a", "b", source_id="another file") == hashed("a", "b")
+
+
+def test_a_dataset_of_the_hub_without_a_name_is_refused_before_anything_begins(tmp_path: Path) -> None:
+    begun: list[str] = []
+    with pytest.raises(RbpxError, match="dataset.hub=ORG/NAME"):
+        keep_sample(DatasetConfig(kind="hub", split="test"), 3, 42, Store(tmp_path), begun.append)
+    assert not begun
