@@ -278,6 +278,6 @@ def test_the_text_hash_changes_with_order_content_and_borders_but_not_with_names
 
 def test_a_dataset_of_the_hub_without_a_name_is_refused_before_anything_begins(tmp_path: Path) -> None:
     begun: list[str] = []
-    with pytest.raises(RbpxError, match="dataset.hub=ORG/NAME"):
+    with pytest.raises(RbpxError, match=r"dataset\.hub=ORG/NAME"):
         keep_sample(DatasetConfig(kind="hub", split="test"), 3, 42, Store(tmp_path), begun.append)
     assert not begun
