@@ -141,7 +141,8 @@ def _said_of_change(runs: Sequence[Run], own: Run) -> Iterator[str]:
     beside = [run.variant or "" for run in runs if (run.source, run.family, run.dataset) == place]
     base, variant = (f"{own.family}:{of}" if of else own.family for of in (min(beside), own.variant))
     if base != variant:
-        yield f"What {own.variant} is worth: {typed('multiplier', base=base, variant=variant, source=own.source)}"
+        keys = {"base": base, "variant": variant, "source": own.source, "axis": "C"}
+        yield f"What {own.variant} is worth: {typed('multiplier', keys)}"
 
 
 def _leading(of: Decision, method: str) -> list[Record]:
