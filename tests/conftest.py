@@ -66,6 +66,14 @@ def cwd(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty working directory beside what the tests of a module share."""
+    path = tmp_path_factory.mktemp("module") / "cwd"
+    path.mkdir()
+    return path
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder `shared` beside the checkout: published tables, real texts and tokenizers."""

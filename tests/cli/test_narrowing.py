@@ -28,10 +28,9 @@ NOWHERE = dict(line.split(" => ") for line in LINES)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store(place: Path) -> Path:
     """Runs on `drawn_text` at two revisions, imported texts that nothing else knows, a cell that failed."""
-    root = tmp_path_factory.mktemp("narrowing")
-    (root / "cwd").mkdir()
+    root = place.parent
     filled = write_store(root / "store", Truth(), seed=1, n_documents=4, n_tokens=8, dataset="drawn_text")
     for cell in list(filled.records("cells")):
         for revision in ("step1", "step2"):
@@ -40,7 +39,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         filled.drop_record("cells", cell["cell_key"])
     (root / "mytext.csv").write_text(TABLE)
     words = ("import", root / "mytext.csv", "source=paper", "ties=optimistic")
-    here(*words, "--store", root / "store", cwd=root / "cwd", check=0)
+    here(*words, "--store", root / "store", cwd=place, check=0)
     failure = {"cell_key": "e" * 16, "failure_key": "e" * 16, "family": "gtp2", "size": "7", "dataset": "mistyped"}
     failure |= {"protocol": "paper", "revision": None, "dtype": "float32", "error": "none", "at": now()}
     filled.write_record("failures", "e" * 16, failure)

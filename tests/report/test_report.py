@@ -33,7 +33,6 @@ from tests.support.asking import request
 from tests.support.browser import Visit
 from tests.support.composed import here
 from tests.support.reports import FAST, SIZES, read, store_of, words_of
-from tests.support.synthetic import Truth
 
 ASKED = {"k": [1, 10, 100], "laws": ["rbp", "cross_entropy"], "n": [1, 5], "resamples": 40}
 NARROWED = "dataset=[code,prose] k=[1,10,100]"
@@ -43,18 +42,9 @@ NOWHERE = Origin("", ())
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty working directory beside the stores and pages."""
-    cwd = tmp_path_factory.mktemp("report") / "cwd"
-    cwd.mkdir()
-    return cwd
-
-
-@pytest.fixture(scope="module")
 def store(place: Path) -> Path:
     """Four sizes of a family on two texts."""
-    truths = {"prose": Truth(S=SIZES[:4]), "code": Truth(S=SIZES[:4], alpha=0.14)}
-    return store_of(place.parent / "store", texts=truths, n=12)
+    return store_of(place.parent / "store", n=12)
 
 
 @pytest.fixture(scope="module")
@@ -338,7 +328,7 @@ def test_a_page_of_imported_losses_is_drawn_from_its_first_section_on(browser: A
     assert any(name.startswith("first-") for name in figures)
     visit = Visit(browser, place.parent / "imported.html", 1280)
     page = visit.all_drawn()
-    assert blank(page) == []
+    assert visit.blank() == []
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
     assert visit.complaints == []
     assert visit.wide_tables() == []
@@ -377,7 +367,8 @@ def test_a_chart_that_cannot_be_drawn_says_so_alone(browser: Any, imported: str,
     start = '<script type="text/plain" id="charts">'
     (tmp_path / "page.html").write_text(re.sub(f"{start}[^<]*", f"{start}{packed}", imported))
     visit = Visit(browser, tmp_path / "page.html", 390)
-    assert blank(visit.all_drawn()) == [missing, broken]
+    visit.all_drawn()
+    assert visit.blank() == [missing, broken]
     for name in (missing, broken):
         said = visit.page.locator(f"#{name} .plot").inner_text()
         assert said == "This figure could not be drawn; its values stand in a table."
@@ -393,19 +384,13 @@ def test_a_name_of_ten_thousand_characters_makes_no_page_wide(browser: Any, plac
         text = page_of(gather([(request(store, resamples=25), None)]))
     (tmp_path / "page.html").write_text(text)
     visit = Visit(browser, tmp_path / "page.html", 390)
-    assert blank(visit.all_drawn()) == []
+    visit.all_drawn()
+    assert visit.blank() == []
     for width in (390, 1280):
         visit.page.set_viewport_size({"width": width, "height": 900})
         assert visit.page.evaluate("document.documentElement.scrollWidth") == width
     assert visit.wide_tables() == []
     visit.context.close()
-
-
-def blank(page: Any) -> list[str]:
-    """The places of figures without one."""
-    places = "[...document.querySelectorAll('.plot')].filter(each => !each.querySelector('svg'))"
-    found: list[str] = page.evaluate(f"{places}.map(each => each.dataset.of)")
-    return found
 
 
 def test_runs_that_families_are_compared_by_are_counted_once(tmp_path: Path) -> None:

@@ -27,6 +27,11 @@ class Visit:
         self.page.wait_for_function("document.documentElement.dataset.drawn === 'all'", timeout=60_000)
         return self.page
 
+    def blank(self) -> list[str]:
+        """The places of figures without one."""
+        places = "[...document.querySelectorAll('.plot')].filter(each => !each.querySelector('svg'))"
+        return list(self.page.evaluate(f"{places}.map(each => each.dataset.of)"))
+
     def wide_tables(self) -> list[str]:
         """The tables that go on beyond their place, or have a cell that does, with all that is folded open."""
         self.page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")

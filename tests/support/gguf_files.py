@@ -10,17 +10,6 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 HEADS, GROUPS, CONTEXT = 4, 2, 64
-_LAYER = {  # of transformers -> of llama.cpp
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-}
 
 
 def build_llama(folder: Path, seed: int = 0, scaled: bool = False) -> Path:
@@ -110,19 +99,18 @@ def write_gguf(
     writer.add_token_merges([" ".join(pair) for pair in vocabulary["model"]["merges"]])
     writer.add_eos_token_id(min(special))
     writer.add_add_bos_token(False)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config["num_hidden_layers"])
     for name, weights in load_file(folder / "model.safetensors").items():
-        own, weights = _renamed(name, weights)
+        own = names.get_name(name, [".weight"])
         if own == drop:
             continue
+        heads = {"q_proj": HEADS, "k_proj": GROUPS}.get(name.split(".")[-2])
+        weights = _turned(weights, heads) if heads else weights
         of_kind = gguf.GGMLQuantizationType[kind] if weights.ndim == 2 else gguf.GGMLQuantizationType.F32
         writer.add_tensor(own, gguf.quantize(weights, of_kind), raw_dtype=of_kind)
     if config["rope_parameters"]["rope_type"] == "llama3":
         writer.add_tensor("rope_freqs.weight", _rope_factors(config))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    return _written(writer, path)
 
 
 def rewritten(file: Path, path: Path, kind: str, library: Path | None = None) -> Path:
@@ -155,11 +143,7 @@ def rewritten(file: Path, path: Path, kind: str, library: Path | None = None) ->
             of_kind = gguf.GGMLQuantizationType[_IN_BLOCKS_OF_32[of_kind.name]]
         blocks = _by_llama_cpp(weights, of_kind, library) if library and weights.ndim == 2 else None
         writer.add_tensor(tensor.name, gguf.quantize(weights, of_kind) if blocks is None else blocks, raw_dtype=of_kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+    return _written(writer, path)
 
 
 _FILE_TYPES = {"F32": 0, "Q4_0": 2, "Q8_0": 7, "Q5_0": 8, "Q2_K": 10, "Q3_K_S": 11, "Q4_K_S": 14, "Q6_K": 18}
@@ -177,42 +161,31 @@ def _by_llama_cpp(weights: Array, kind: Any, library: Path) -> Array:
     blocks = np.empty((rows, width // block * size), np.uint8)
     quantise = ctypes.CDLL(str(library)).ggml_quantize_chunk
     quantise.restype = ctypes.c_size_t
-    address, n, none = ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p(None)
     weights = np.ascontiguousarray(weights)
-    written = quantise(
-        ctypes.c_int(kind.value),
-        address(weights.ctypes.data),
-        address(blocks.ctypes.data),
-        n(0),
-        n(rows),
-        n(width),
-        none,
-    )
+    start, n_rows, n_columns = (ctypes.c_int64(n) for n in (0, rows, width))
+    written = quantise(kind.value, weights.ctypes, blocks.ctypes, start, n_rows, n_columns, None)
     assert written == blocks.nbytes
     return blocks
 
 
-def _renamed(name: str, weights: Array) -> tuple[str, Array]:
-    """A tensor under llama.cpp's name; queries and keys turn dimensions that lie side by side there."""
-    part, _, kind = name.removeprefix("model.").rpartition(".")
-    whole = {"embed_tokens": "token_embd", "norm": "output_norm"}
-    if part in whole:
-        return f"{whole[part]}.{kind}", weights
-    _, layer, inner = part.split(".", 2)
-    heads = {"attn_q": HEADS, "attn_k": GROUPS}.get(_LAYER[inner])
-    if heads is not None:
-        rows, width = weights.shape
-        weights = weights.reshape(heads, 2, rows // heads // 2, width).swapaxes(1, 2).reshape(rows, width)
-    return f"blk.{layer}.{_LAYER[inner]}.{kind}", weights
+def _written(writer: Any, path: Path) -> Path:
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def _turned(weights: Array, heads: int) -> Array:
+    """Rows of queries or keys as llama.cpp has them, where the dimensions that turn together lie side by side."""
+    rows, width = weights.shape
+    return weights.reshape(heads, 2, rows // heads // 2, width).swapaxes(1, 2).reshape(rows, width)
 
 
 def _rope_factors(config: dict[str, Any]) -> Array:
     """How much slower each pair of dimensions turns, by the rule of Llama 3.1's release."""
     rope, n = config["rope_parameters"], config["head_dim"] // 2
-    factors = []
-    for i in range(n):
-        turns = rope["original_max_position_embeddings"] * rope["rope_theta"] ** (-i / n) / (2 * np.pi)
-        share = (turns - rope["low_freq_factor"]) / (rope["high_freq_factor"] - rope["low_freq_factor"])
-        share = min(1.0, max(0.0, share))
-        factors.append(1 / (share + (1 - share) / rope["factor"]))
-    return np.array(factors, np.float32)
+    turns = rope["original_max_position_embeddings"] * rope["rope_theta"] ** (-np.arange(n) / n) / (2 * np.pi)
+    share = (turns - rope["low_freq_factor"]) / (rope["high_freq_factor"] - rope["low_freq_factor"])
+    share = np.clip(share, 0, 1)
+    return (1 / (share + (1 - share) / rope["factor"])).astype(np.float32)

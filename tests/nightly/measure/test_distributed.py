@@ -70,12 +70,10 @@ def checkpoints(tiny_checkpoint: Callable[..., Path]) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def alone(checkpoints: list[Path], texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def alone(checkpoints: list[Path], texts: Path, place: Path) -> Path:
     """The store of one process."""
-    folder = tmp_path_factory.mktemp("alone")
-    (folder / "cwd").mkdir()
-    here(*measuring(texts, folder / "store", *checkpoints), cwd=folder / "cwd", check=0)
-    return folder / "store"
+    here(*measuring(texts, place.parent / "store", *checkpoints), cwd=place, check=0)
+    return place.parent / "store"
 
 
 def assert_same_runs(store: Path, alone: Path, n_processes: int) -> None:

@@ -21,26 +21,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_gguf
-def test_files_of_one_model_are_compared_audited_and_read_again_by_their_quantisation(
-    llama: Path, tiny_jsonl: Path, tmp_path: Path, cwd: Path
-) -> None:
-    store = tmp_path / "store"
-    for kind in ("F32", "Q8_0", "Q4_0"):
-        write_gguf(llama, tmp_path / f"tiny-{kind}.gguf", kind)
-    words = ("model=hub", f"model.id={tmp_path}", "model.family=mine", "dataset=file", f"dataset.path={tiny_jsonl}")
-    names = "model.gguf=[tiny-F32.gguf,tiny-Q8_0.gguf,tiny-Q4_0.gguf]"
-    here("measure", *words, names, "--store", store, cwd=cwd, check=0)
-    asked = ("compare", "mine/tiny:float32", "mine/tiny:Q4_0", "k=1", "--format", "json", "--store", store)
-    (whole, *_) = json.loads(here(*asked, cwd=cwd, check=0).stdout)
-    assert (whole["b"], whole["change"] != 0) == ("mine/tiny:float32-Q4_0", True)
-    audited = here("audit", "limit=2", "k=1", "resamples=20", "--store", store, cwd=cwd, check=None)
-    assert "3 of 3 runs were measured in float32" in audited.stderr  # the files are rounded, whatever reads them
-    truth = {run_id: facts["cross_entropy_nats"] for run_id, facts in manifests(store).items()}
-    assert len({round(nats, 12) for nats in truth.values()}) == 3
-
-
-@needs_gguf
-def test_a_question_is_narrowed_to_a_quantisation_that_runs_have(
+def test_quantisations_of_two_models_are_compared_audited_and_narrowed_to_those_that_runs_have(
     llama: Path, tiny_jsonl: Path, tmp_path: Path, cwd: Path
 ) -> None:
     store, others = tmp_path / "store", build_llama(tmp_path / "other", seed=1)
@@ -52,14 +33,19 @@ def test_a_question_is_narrowed_to_a_quantisation_that_runs_have(
         words = ("model=hub", f"model.id={tmp_path}", f"model.gguf=[{files}]", f"model.family={family}")
         here("measure", *words, *text, "--store", store, cwd=cwd, check=0)
 
-    def compared(*words: str) -> list[dict[str, Any]]:
-        asked = ("compare", "mine/mine", "theirs/theirs", "k=1", "--format", "json", "--store", store, *words)
-        return list(json.loads(here(*asked, cwd=cwd, check=0).stdout))
+    def compared(a: str, b: str, *words: str) -> dict[str, Any]:
+        answer = here("compare", a, b, "k=1", "--format", "json", "--store", store, *words, cwd=cwd, check=0)
+        whole: dict[str, Any] = json.loads(answer.stdout)[0]
+        return whole
 
+    rounded = compared("mine/mine:float32", "mine/mine:Q4_0")
+    assert (rounded["b"], rounded["change"] != 0) == ("mine/mine:float32-Q4_0", True)
+    audited = here("audit", "family=mine", "limit=2", "k=1", "resamples=20", "--store", store, cwd=cwd, check=None)
+    assert "3 of 3 runs were measured in float32" in audited.stderr  # the files are rounded, whatever reads them
+    runs = manifests(store)
     for kind in ("Q8_0", "Q4_0"):
-        (whole, *_) = compared(f"model.quantise={kind}")
+        whole = compared("mine/mine", "theirs/theirs", f"model.quantise={kind}")
         assert (whole["a"], whole["b"]) == (f"mine/mine:float32-{kind}", f"theirs/theirs:float32-{kind}")
-        runs = manifests(store)
         for side in ("a", "b"):  # bits of the tokens' own rows, by the bytes of the text
             (cell,) = [
                 cell

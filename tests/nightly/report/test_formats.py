@@ -10,8 +10,7 @@ import pytest
 from rbpx.questions.registry import analyses
 from tests.support.asked import WORDS, few
 from tests.support.commands import here
-from tests.support.reports import SIZES, store_of
-from tests.support.synthetic import Truth
+from tests.support.reports import store_of
 
 DRAWN = [name for name, each in analyses().items() if each.draws and not each.measures]
 OVERLAPS = """
@@ -26,8 +25,7 @@ OVERLAPS = """
 
 @pytest.fixture(scope="module")
 def store(place: Path) -> Path:
-    truths = {"prose": Truth(S=SIZES[:4]), "code": Truth(S=SIZES[:4], alpha=0.14)}
-    return store_of(place.parent / "store", texts=truths, n=20)
+    return store_of(place.parent / "store")
 
 
 def asked(name: str, store: Path) -> list[str]:

@@ -7,15 +7,13 @@ import pytest
 
 from tests.support.commands import here
 from tests.support.reports import FAST, read, report, store_of, words_of
-from tests.support.synthetic import Truth
 
 FAMILIES = tuple(f"drawn{at}" for at in range(7))
-TEXTS = {"prose": Truth(S=(1_000, 10_000, 100_000)), "code": Truth(S=(1_000, 10_000, 100_000), alpha=0.14)}
 WORDS = ("k=[1,10]", "laws=[rbp,cross_entropy]")
 
 
 def test_figures_across_have_the_numbers_of_fit_and_sections_are_of_the_groups_that_are_asked_for(place: Path) -> None:
-    store = store_of(place.parent / "many", FAMILIES, TEXTS, n=8)
+    store = store_of(place.parent / "many", FAMILIES, n=8)
     text = report(store, place.parent / "many.html", place, *WORDS)
     page = read(text)
     groups = [f"{family} on {text}" for family in FAMILIES for text in ("code", "prose")]

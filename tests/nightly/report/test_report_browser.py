@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.browser import Visit, violations
-from tests.support.reports import SIZES, read, report, store_of
-from tests.support.synthetic import Truth
+from tests.support.reports import read, report, store_of
 
 LAWS = "drawn-on-prose-fit-laws-table"
 
@@ -17,9 +16,7 @@ LAWS = "drawn-on-prose-fit-laws-table"
 @pytest.fixture(scope="module")
 def page_file(place: Path) -> Path:
     """The report of four sizes on two texts."""
-    truths = {"prose": Truth(S=SIZES[:4]), "code": Truth(S=SIZES[:4], alpha=0.14)}
-    store_of(place.parent / "store", texts=truths, n=20)
-    report(place.parent / "store", place.parent / "page.html", place, "k=[1,10,100]")
+    report(store_of(place.parent / "store"), place.parent / "page.html", place, "k=[1,10,100]")
     return place.parent / "page.html"
 
 

@@ -32,11 +32,9 @@ def sweep(limits: tuple[int, ...], store: Path) -> list[object]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    (folder / "cwd").mkdir()
-    here(*sweep(LIMITS, folder / "store"), cwd=folder / "cwd", check=0)
-    return Store(folder / "store")
+def undisturbed(place: Path) -> Store:
+    here(*sweep(LIMITS, place.parent / "store"), cwd=place, check=0)
+    return Store(place.parent / "store")
 
 
 def links(store: Store) -> set[tuple[str, str]]:

@@ -12,13 +12,6 @@ from tests.support.synthetic import TrueSurface, write_surface
 SIZES, SEEDS, TOKENS = (10_000, 160_000), (0, 1), (1_000_000, 3_000_000, 9_000_000)
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    cwd = tmp_path_factory.mktemp("apart") / "cwd"
-    cwd.mkdir()
-    return cwd
-
-
 def drawn(root: Path, sizes: tuple[int, ...] = SIZES, seeds: tuple[int, ...] = SEEDS) -> Path:
     """Checkpoints of each size and seed; those of one size and seed are the same in any store."""
     with pytest.MonkeyPatch.context() as patch:
