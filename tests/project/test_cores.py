@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rbpx import cores
-from rbpx.cores import n_cores, share_cores
+from rbpx.cores import machine_mib, n_cores, share_cores
 from rbpx.measure.plan.memory import free_memory
 from tests.support.commands import here
 from tests.support.places import PROJECT
@@ -108,12 +108,16 @@ def test_a_control_group_around_a_process_gives_it_cores(
         ("3:memory:{path}", "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")),
     ],
 )
-def test_a_plan_counts_with_the_memory_of_a_control_group(
+def test_sql_and_a_plan_count_with_the_memory_of_a_control_group(
     line: str, mount: str, files: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    whole = machine_mib()
     place_in_group(monkeypatch, tmp_path, line, mount)
     group = tmp_path / "mounts" / mount / "slurm" / "job"
-    (group / files[0]).write_text(f"{300 * 2**20}\n")
+    (group / "step" / files[0]).write_text("max\n")
+    for n_bytes, told_mib in ((2**62, whole), (300 * 2**20, 300)):
+        (group / files[0]).write_text(f"{n_bytes}\n")
+        assert machine_mib() == told_mib
     (group / files[1]).write_text(f"{200 * 2**20}\n")
     (group / "memory.stat").write_text(f"anon 5\n{files[2]} {40 * 2**20}\n")
     assert free_memory("cpu", tmp_path).cpu_mib == 300 - 200 + 40

@@ -1,12 +1,11 @@
-"""What `make mutate` draws, and how it finds out which tests come by a mistake."""
+"""What `make mutate` draws, and where it notes which tests come by a mistake."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-from tests.support.mistakes import Mutant, marked, sampled
-from tests.support.mutate import difference, order
+from tests.support.mistakes import marked, sampled
 
 LAW = '''
 LEAST = 3
@@ -72,31 +71,3 @@ def test_what_a_compiler_reads_is_noted_by_its_users(project: Path) -> None:
     path = project / "rbpx" / "laws" / "law.py"
     path.write_text(f"from numba import njit\n{LAW.replace('def enough', '@njit' + chr(10) + 'def enough')}")
     assert noted(project, 8) == {"law": ["told"]}
-
-
-MISTAKE = Mutant("laws", "laws/law", 0, 2, "LEAST = 3", "LEAST = 4", "")
-TESTS = {
-    "tests/a.py::dear": {"cpu_s": 5.0, "fixtures": []},
-    "tests/a.py::other": {"cpu_s": 0.1, "fixtures": []},
-    "tests/b.py::cheap": {"cpu_s": 0.2, "fixtures": []},
-    "tests/c.py::by_its_store": {"cpu_s": 1.0, "fixtures": ["store"]},
-    "tests/d.py::elsewhere": {"cpu_s": 0.1, "fixtures": []},
-}
-
-
-@pytest.mark.parametrize(
-    ("limit_s", "expected"),
-    [
-        (9.0, ["b.py::cheap", "c.py::by_its_store", "a.py::dear", "a.py::other"]),
-        (2.0, ["b.py::cheap", "c.py::by_its_store"]),
-    ],
-)
-def test_tests_that_come_by_run_first_the_cheapest_before_others(limit_s: float, expected: list[str]) -> None:
-    by = {str(MISTAKE): ["tests/a.py::dear", "session:store", "tests/b.py::cheap"]}
-    assert order(MISTAKE, {"tests": TESTS, "by": by}, limit_s) == [f"tests/{name}" for name in expected]
-
-
-def test_only_what_two_suites_say_differently_is_told() -> None:
-    before = [{"mistake": "one", "verdict": "noticed"}, {"mistake": "other", "verdict": "survived"}]
-    after = [{**one, "verdict": "survived"} for one in before]
-    assert list(difference(before, after)) == ["noticed -> survived: one"]

@@ -86,14 +86,6 @@ def test_visible_says_what_was_there() -> None:
     assert visible("\ue000 \uf8ff\n") == "\\ue000 \\uf8ff\n", "characters for private use are escaped as others"
 
 
-def test_an_error_is_one_line_whatever_it_quotes(cwd: Path, tmp_path: Path) -> None:
-    answer = here("fit", 'dataset.name="a\nb\x1b[2J"', "dataset=file", "--store", tmp_path / "none", cwd=cwd, check=2)
-    (line,) = answer.stderr.splitlines()
-    assert harmless(answer.stderr)
-    assert f"store={tmp_path / 'none'} does not exist" in line
-    assert "(store=DIR), or measure first" in line
-
-
 def test_nasty_names_and_texts_are_measured_and_lead_nowhere(family: Family, cwd: Path, tmp_path: Path) -> None:
     name, store = "[/x]\x1b[31m../../../up a/b\\c :smile:[bold]", tmp_path / "store"
     text = write_jsonl(tmp_path / "nasty.jsonl", *(f"{nasty[:200]} A ship that leaves the harbour" for nasty in NASTY))

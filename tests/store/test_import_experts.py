@@ -1,13 +1,12 @@
 """Models with experts, imported with the parameters that a token uses: what S and C count, and which size predicts."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support.composed import here
+from tests.support.composed import here, rows_of
 from tests.support.imports import bring
 
 SPARSE = 4  # S is so many times the active parameters of the models with experts
@@ -28,10 +27,7 @@ def store(tmp_path: Path, cwd: Path) -> Path:
 
 
 def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
-    words = words if words[0] in ("sql", "status") else (*words, "--details")
-    answer = here(*words, "--format", "json", "--store", store, cwd=cwd, check=0)
-    found: list[dict[str, Any]] = json.loads(answer.stdout)
-    return found
+    return rows_of(*words, "--details", "--store", store, cwd=cwd)
 
 
 def test_laws_by_active_parameters_are_kept_beside_those_by_all(store: Path, cwd: Path) -> None:

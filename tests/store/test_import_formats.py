@@ -130,13 +130,6 @@ def test_published_checkpoints_written_by_people_are_those_published(
     assert found(store, facts) == sorted((row["run"], *of) for row, of in zip(rows, numbers, strict=True))
 
 
-def test_published_points_come_in_by_one_line(store: Path, cwd: Path) -> None:
-    path, rows = published("chinchilla_points.csv")
-    bring(path, store, cwd, "columns={S: params}")
-    assert len(rows) == 245
-    assert [loss for (loss,) in found(store, "cross_entropy_nats")] == sorted(float(row["loss_nats"]) for row in rows)
-
-
 def test_dense_runs_of_a_published_table_are_chosen_by_its_columns(store: Path, cwd: Path) -> None:
     path, rows = published("routing_curves.csv.gz")
     theirs = [

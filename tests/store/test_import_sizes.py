@@ -1,6 +1,5 @@
 """A run has its own name and the size S; earlier imports keep their sizes and ids; a variant can be picked."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 
 from tests.support import imports
 from tests.support.commands import Answer
-from tests.support.composed import here
+from tests.support.composed import here, rows_of
 from tests.support.imports import found, imported
 from tests.support.stores import snapshot
 
@@ -24,9 +23,7 @@ def bring(file: Path, store: Path, cwd: Path, *words: str, check: int | None = 0
 
 
 def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
-    words = words if words[0] in ("sql", "status") else (*words, "--details")
-    rows: list[dict[str, Any]] = json.loads(here(*words, "--format", "json", "--store", store, cwd=cwd, check=0).stdout)
-    return rows
+    return rows_of(*words, *([] if words[0] == "status" else ["--details"]), "--store", store, cwd=cwd)
 
 
 def trainings(path: Path, *, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""The questions in rbpx/sql say what they return, and a user's SQL reads the relations and nothing else."""
+"""Questions in SQL give what a loop over the tokens does; SQL of users reads the relations and nothing else."""
 
 import json
 import re
@@ -13,17 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import rbpx
 from rbpx.errors import RbpxError
 from rbpx.questions.outcomes.counts import cut_sequences
 from rbpx.runs.documents import text_ranks
-from rbpx.store.sql import SqlLimits, ask, ask_user, ask_where, connect
+from rbpx.store.sql import ask, ask_user, connect
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 from tests.support.composed import here
-from tests.support.stores import FAMILY, manifests, rank_by_hand, run_folders, runs_by_size, snapshot
+from tests.support.stores import manifests, rank_by_hand, run_folders, runs_by_size, snapshot
 
-QUESTIONS = sorted(Path(rbpx.__file__).parent.rglob("*.sql"))
 ALL_RUNS = dict.fromkeys(("family", "size", "dataset", "protocol", "revision", "cell_keys"))  # none narrows
 
 
@@ -31,23 +29,6 @@ ALL_RUNS = dict.fromkeys(("family", "size", "dataset", "protocol", "revision", "
 def connection(drawn: Path) -> Iterator[Any]:
     with connect(Store(drawn)) as opened:
         yield opened
-
-
-def header_of(name: str) -> str:
-    """The comment that begins an .sql file, as one line."""
-    path = next(path for path in QUESTIONS if path.stem == name)
-    lines = []
-    for line in path.read_text().splitlines():
-        if not line.startswith("--"):
-            break
-        lines.append(line.removeprefix("--").strip())
-    return " ".join(lines)
-
-
-def returned(name: str) -> list[str]:
-    """The columns that the header of an .sql file promises."""
-    listed = re.sub(r"\([^)]*\)", "", header_of(name).split("returns:")[1])
-    return [column.strip() for column in listed.split(",")]
 
 
 @pytest.mark.parametrize(
@@ -65,27 +46,6 @@ def returned(name: str) -> list[str]:
 )
 def test_runs_is_narrowed_by_each_of_its_parameters(narrowed: Any, sizes: list[str], connection: Any) -> None:
     assert ask(connection, "runs", **(ALL_RUNS | narrowed))["size"].to_pylist() == sizes
-
-
-def test_questions_return_what_their_headers_say(connection: Any, drawn: Path) -> None:
-    run_ids, ties = [run["run_id"] for run in runs_by_size(drawn).values()], "mid"
-    fit_ids = ask_user(connection, "SELECT fit_id FROM fits")["fit_id"].to_pylist()
-    asked: dict[str, dict[str, Any]] = {
-        "runs": ALL_RUNS,
-        "scored_tokens": {"run_id": run_ids[1], "ties": ties},
-        "document_bytes": {"run_id": run_ids[1]},
-        "token_texts": {"run_id": run_ids[1]},
-        "shares": {"run_ids": run_ids, "family": FAMILY, "dataset": "file", "k": [1, 5], "ties": ties},
-        "laws": {"fit_ids": fit_ids},
-        "rank_shares": {"run_ids": run_ids, "ties": ties, "edges": [1, 2, 5, 1000]},
-        "window_shares": {"run_ids": run_ids, "ties": ties, "k": [1, 5], "n": [1, 3]},
-    }
-    answers = {name: ask(connection, name, **parameters) for name, parameters in asked.items()}
-    of_slice = (connection, answers["scored_tokens"], "slices", "position > 3", "slice_ranks", SqlLimits())
-    for name, answer in (answers | {"slice_ranks": ask_where(*of_slice)}).items():
-        assert answer.column_names == returned(name), name
-        assert answer.num_rows, name
-    assert answers["runs"]["run_id"].to_pylist() == run_ids, "in the order of S"
 
 
 def hits_by_hand(run: dict[str, Any], k: int, ties: str) -> dict[int, list[bool]]:
@@ -231,7 +191,6 @@ def test_features_of_tokens_are_those_that_a_loop_finds(ties: str, connection: A
     *_, small, large = runs_by_size(drawn).values()
     asked = {"run_id": large["run_id"], "smaller_run_id": small["run_id"], "ties": ties}
     answer = ask(connection, "token_features", **asked)
-    assert answer.column_names == returned("token_features")
     often = Counter(small["token_id"].tolist())
     ranks, own = rank_by_hand(small, ties), rank_by_hand(large, ties)
     expected, before = [], None

@@ -11,8 +11,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx import cores
-from rbpx.cores import machine_mib
 from rbpx.errors import RbpxError
 from rbpx.store.sql import SqlLimits, ask_user, connect, user_rows
 from rbpx.store.store import Store
@@ -125,19 +123,3 @@ def test_after_a_query_that_was_stopped_the_connection_answers_the_next(drawn: P
                 ask_user(connection, query, limits)
             assert ask_user(connection, "SELECT 1 AS one").to_pylist() == [{"one": 1}]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rbpx-sql")]
-
-
-def test_the_memory_of_a_container_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, process = machine_mib(), tmp_path / "cgroup"
-    monkeypatch.setattr(cores, "_PROC", process)
-    monkeypatch.setattr(cores, "_GROUPS", tmp_path)
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "memory" / "c").mkdir(parents=True)
-    process.write_text("3:cpu:/x\n0::/a/b\n")
-    (tmp_path / "a" / "b" / "memory.max").write_text("max\n")
-    for n_bytes, told in ((512 * 2**20, 512), (2**62, whole)):
-        (tmp_path / "a" / "memory.max").write_text(f"{n_bytes}\n")
-        assert machine_mib() == told
-    process.write_text("4:memory:/c\n")
-    (tmp_path / "memory" / "c" / "memory.limit_in_bytes").write_text(f"{300 * 2**20}\n")
-    assert machine_mib() == 300

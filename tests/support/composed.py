@@ -5,6 +5,7 @@ refusals in a third of the time. What configures Hydra or names a study is compo
 how files of conf/ are read has `commands.here`.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,12 @@ def here(*args: object, **options: Any) -> commands.Answer:
     """As `commands.here`."""
     with composed_once():
         return commands.here(*args, **options)
+
+
+def rows_of(*words: object, **options: Any) -> list[dict[str, Any]]:
+    """The rows of a command, as it prints them with --format json."""
+    found: list[dict[str, Any]] = json.loads(here(*words, "--format", "json", check=0, **options).stdout)
+    return found
 
 
 def requests_of(words: Sequence[str], own: Path | None = None) -> list[Any]:
