@@ -85,6 +85,14 @@ def test_colour_is_for_terminals_and_obeys_no_color_and_force_color_and_ascii_ha
     assert "\\u" not in plain
 
 
+def test_a_reader_that_has_enough_is_no_error(cwd: Path, tmp_path: Path) -> None:
+    store = write_store(tmp_path / "store", Truth(S=(1_000,)), seed=1, n_documents=1, n_tokens=4).root
+    words = f"{sys.executable} -m rbpx export 'SELECT range AS n FROM range(1000000)' --store {store}"
+    piped = ["sh", "-c", f"({words}; echo $? >&2) | head -n 1"]
+    done = subprocess.run(piped, cwd=cwd, env=environment({}), capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("n\n", "0\n")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
 def test_an_output_that_takes_no_more_is_one_line_and_one_that_was_closed_no_failure(cwd: Path) -> None:
     command = [sys.executable, "-m", "rbpx", "--version"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from ext import meanings
-from ext.markdown import plain
 from generate import PART, PARTS, filled
 
 from rbpx.store.schema import COLUMNS
@@ -73,11 +72,6 @@ def test_what_pages_list_is_what_the_code_says() -> None:
 
 def test_no_meaning_is_of_a_column_that_is_gone() -> None:
     assert set(meanings.COLUMNS) == {column.name for columns in COLUMNS.values() for column in columns}
-
-
-def test_text_of_the_code_means_nothing_to_markdown() -> None:
-    assert plain("a_b *c* `x|y` $d$ <e> `f_g`") == r"a\_b \*c\* \`x\|y\` \$d\$ \<e\> `f_g`"
-    assert plain(None) == "–"
 
 
 def commands() -> set[str]:

@@ -93,11 +93,12 @@ def test_two_runs_of_one_size_that_nothing_tells_apart_are_named(store: Path, cw
 # ------------------------------------------------------------------------------------------ imports of earlier versions
 
 OLD = Path(__file__).parent / "imports" / "them-47f5f6d62f510108.parquet"
+HELD = "size, model, non_embedding_params, training_tokens, cross_entropy_nats, run_id"
 BEFORE = [  # its rows, which version 0.2 made of LONG without its last line, and the ids that it gave them
+    ("120000000", None, 1.2e8, 1000, 3.7, "8ce9591a3b41866d"),
     ("adamw-60m", "lab/adamw-60m", 6e7, 1000, 4.1, "42ffdee1d6e306c0"),
     ("adamw-60m", "lab/adamw-60m", 6e7, 2000, 3.9, "dfc4f0c97b1b0deb"),
     ("muon-60m", "lab/muon-60m", 6e7, 1500, 3.8, "fcf5db31dfe92542"),
-    ("120000000", None, 1.2e8, 1000, 3.7, "8ce9591a3b41866d"),
 ]
 LONG = [
     "run_name,params,tokens,loss",
@@ -114,15 +115,9 @@ def old_store(store: Path) -> Path:
     return store
 
 
-def observations(store: Path) -> list[tuple[Any, ...]]:
-    """What the store holds, in an order of its tokens and losses."""
-    columns = "non_embedding_params, model, training_tokens, size, cross_entropy_nats, run_id"
-    return [(size, model, S, D, loss, run_id) for S, model, D, size, loss, run_id in found(store, columns)]
-
-
 def test_what_an_earlier_version_imported_is_read_as_it_was(old_store: Path, cwd: Path) -> None:
     before = snapshot(old_store / "imports")
-    assert observations(old_store) == BEFORE
+    assert found(old_store, HELD) == BEFORE
     (shown,) = [asked(old_store, cwd, "status")]
     assert [(row["file"], row["sha256"], row["n_observations"]) for row in shown] == [("runs.csv", "ee97", 4)]
     assert snapshot(old_store / "imports") == before
@@ -134,10 +129,10 @@ def test_the_same_file_brings_nothing_new_to_it_and_a_longer_one_what_is_longer(
     file, told = tmp_path / "runs.csv", ("source=them", "family=lab", "dataset=c4", COLUMNS)
     file.write_text("\n".join(LONG[:-1]) + "\n")
     assert "nothing new" in imports.bring(file, old_store, cwd, *told).stderr
-    assert observations(old_store) == BEFORE
+    assert found(old_store, HELD) == BEFORE
     file.write_text("\n".join(LONG) + "\n")
     assert "(4 of them were there already)" in imports.bring(file, old_store, cwd, *told).stderr
-    (new,) = [row for row in observations(old_store) if row not in BEFORE]
+    (new,) = [row for row in found(old_store, HELD) if row not in BEFORE]
     assert new[:5] == ("adamw-60m", "lab/adamw-60m", 6e7, 4000, 3.7)
     laws = asked(old_store, cwd, "fit", "axis=D", "laws=cross_entropy")
     assert [(law["size"], law["n_points"]) for law in laws] == [("adamw-60m", 3)]

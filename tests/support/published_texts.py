@@ -28,6 +28,7 @@ def published(name: str, path: Path) -> list[str]:
     raw = path.read_bytes()
     text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
     if name == "wikitext":
-        return re.findall(r"(?ms)^ = [^=\n]+ = \n \n.*?(?=\n \n = [^=\n]+ = \n \n|\n?\Z)", text)
+        articles = re.findall(r"(?ms)^ = [^=\n]+ = \n \n.*?(?=\n \n = [^=\n]+ = \n \n|\n?\Z)", text)
+        return [re.sub(r"(?m)^ $", "", article).rstrip("\n") for article in articles]  # as blank lines are on the hub
     rows = json.loads(text) if path.suffix == ".json" else [json.loads(line) for line in text.split("\n") if line]
     return [_JOINED[name](row) for row in rows]

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from tests.support.dataset_hub import NOBODY, DatasetHub, serving, settings
 from tests.support.hub_asking import Asker, add_rows, drawn_by_hand, one_line
 from tests.support.hub_datasets import ACTS, C4, PILE, WIKIPEDIA, add_known
 from tests.support.places import CONF
+from tests.support.published_texts import FILES, published
 
 
 @pytest.fixture(scope="module")
@@ -59,21 +59,11 @@ def framed_hash(texts: list[str]) -> str:
 
 def published_texts(data: Path) -> dict[str, list[str]]:
     """The texts of every known dataset, put together by hand."""
-    import gzip
-
-    with gzip.open(data / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as lines:
-        humaneval = [json.loads(line) for line in lines]
-    gsm8k = [json.loads(line) for line in (data / "gsm8k_test.jsonl").read_text("utf-8").splitlines()]
-    hotpot = json.loads((data / "hotpot_dev_v1_simplified.json").read_text("utf-8"))[:300]
-    wikitext = (data / "wikitext-2-raw-test.txt").read_text("utf-8")
-    articles = re.split(r"\n (?=\n = [^=\n]+ = \n \n)", "\n" + wikitext.removesuffix("\n"))[1:]
+    of_files = {name: published(name, data / FILES[name][0]) for name in ("humaneval", "gsm8k", "hotpotqa", "wikitext")}
     code = [row["text"] for row in PILE if row["meta"]["pile_set_name"] == "Github" and len(row["text"]) > 512]
     assert 5 < len(code) < 40
-    return {
-        "humaneval": [f"{row['prompt']}\n{row['canonical_solution']}" for row in humaneval],
-        "gsm8k": [f"{row['question']}\n{row['answer']}" for row in gsm8k],
-        "hotpotqa": [f"{row['question']}\n{row['answer']}" for row in hotpot],
-        "wikitext": [re.sub(r"(?m)^ $", "", article[1:]).rstrip("\n") for article in articles],
+    return of_files | {
+        "hotpotqa": of_files["hotpotqa"][:300],
         "wikipedia": [row["text"] for row in WIKIPEDIA],
         "github": code,
         "auslegal": [row["text"] for row in ACTS],
