@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,12 @@ def script(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place.write_text(here("completion", "bash", "--config-dir", own, cwd=cwd, check=0).stdout)
     assert "\x1b" not in here("--help", "--config-dir", own, cwd=cwd, check=0).stdout
     return place
+
+
+def test_bash_knows_the_function_for_rbpx(script: Path) -> None:
+    assert BASH is not None
+    told = subprocess.run([BASH, "--norc", "-c", f"source {script}; complete -p rbpx"], capture_output=True, text=True)
+    assert told.stdout == "complete -F _rbpx rbpx\n"
 
 
 def test_verbs_keys_and_flags_are_offered(script: Path) -> None:
