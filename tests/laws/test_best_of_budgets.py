@@ -1,6 +1,5 @@
 """What draws of a surface say of a budget, of serving, and how often that holds the truth."""
 
-import numpy as np
 import pytest
 
 from rbpx.laws.surface.decision import best_run, best_run_with_serving
@@ -12,7 +11,7 @@ from tests.support.drawn_laws import (
     least_within,
     true_loss,
 )
-from tests.support.surfaces import grid, law, straight, true_optimum
+from tests.support.surfaces import grid, law, true_optimum
 
 
 @pytest.mark.parametrize("T", [1e10, 1e12, 1e14])
@@ -20,7 +19,6 @@ def test_of_runs_without_scatter_a_budget_of_both_is_spent_as_a_search_of_the_la
     S, D = grid(6, 5)
     served = best_run(both_forms(Runs.of(S, D, law(S, D))), BUDGET, T=T)
     size, tokens, y = least_within(T)
-    assert served is not None
     assert served.S.value == pytest.approx(size, rel=0.005)
     assert served.D.value == pytest.approx(tokens, rel=0.01)
     assert served.y.value == pytest.approx(y, rel=1e-4)
@@ -29,7 +27,6 @@ def test_of_runs_without_scatter_a_budget_of_both_is_spent_as_a_search_of_the_la
 def test_of_runs_without_scatter_the_best_is_that_of_the_law() -> None:
     S, D = grid(6, 5)
     best = best_run(both_forms(Runs.of(S, D, law(S, D))), 1e21)
-    assert best is not None
     size = true_optimum(1e21)
     assert best.S.value == pytest.approx(size, rel=0.001)
     for lost, times in ((best.half, 2), (best.fivefold, 5)):
@@ -44,14 +41,7 @@ def test_training_and_serving_are_cheapest_where_a_search_along_equal_loss_finds
     S, D = grid(6, 5)
     served = best_run_with_serving(both_forms(Runs.of(S, D, law(S, D))), BUDGET, T)
     size, tokens, saved = least_to_reach(T)
-    assert served is not None
     assert served.S.value == pytest.approx(size, rel=0.005)
     assert served.D.value == pytest.approx(tokens, rel=0.02)
     assert served.saved.value == pytest.approx(saved, abs=0.001)
     assert served.S.lo < served.S.value < served.S.hi
-
-
-def test_along_a_line_no_size_is_best() -> None:
-    S, D = straight(8)
-    best = best_run(both_forms(Runs.of(S, D, law(S, D) * np.exp(0.004 * np.sin(7 * np.arange(8))))), BUDGET)
-    assert best is None or best.S.value is None or best.S.hi / best.S.lo > 3

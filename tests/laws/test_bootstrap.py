@@ -113,7 +113,6 @@ def test_scatter_and_documents_add_up_and_luck_narrows_nothing() -> None:
 def test_moments_are_the_bias_and_covariance_of_refits_and_need_20() -> None:
     theta_BP = np.random.default_rng(8).normal(size=(50, 2))
     of = moments(np.array([1.0, 2.0]), theta_BP)
-    assert of is not None
     assert of.bias_P == pytest.approx(theta_BP.mean(axis=0) - [1, 2])
     assert of.covariance_PP == pytest.approx(np.cov(theta_BP.T))
     assert moments(np.array([1.0, 2.0]), theta_BP[:19]) is None

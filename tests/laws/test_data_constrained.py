@@ -24,7 +24,6 @@ def fitted(runs: Runs, n_replicates: int = 0) -> Surface:
 
 def resample(fit: Surface, b: int) -> Mapping[str, float]:
     """The constants of one replicate."""
-    assert fit.surface is not None
     return {name: float(value_R[1 + b]) for name, value_R in fit.surface.constants().items()}
 
 
@@ -32,7 +31,6 @@ def resample(fit: Surface, b: int) -> Mapping[str, float]:
 def test_no_search_by_scipy_finds_less(truth: str, design: str) -> None:
     runs = repeats.draw(repeats.TRUTHS[truth], DESIGNS[design], seed=0)
     found = fitted(runs).objective
-    assert found is not None
     assert found <= NEAR * repeats.least_by_scipy(runs, n_starts=6, n_polished=1)
 
 
@@ -52,7 +50,6 @@ def test_runs_of_nearly_three_sizes_do_not_determine_R_and_it_is_said(truth: str
 
 def test_the_best_of_a_budget_on_repeated_text_has_an_interval() -> None:
     surface = fitted(repeats.draw(repeats.TRUTHS["paper"], DESIGNS["grid"], seed=1), 30).surface
-    assert surface is not None
     scarce, endless = (optimum(surface, 1e20, U=U) for U in (2e9, None))
     assert scarce.S.lo < scarce.S.value < scarce.S.hi
     assert scarce.y.value > endless.y.value

@@ -19,7 +19,6 @@ POINTS = [(1e10, 2e11), (3e9, 6e10)]
 
 def alone(S: list[float], y: list[float]) -> list[float]:
     found = average_forms(S, y, FAR, each_form=False)
-    assert found is not None
     return [each.y for each in found]
 
 
@@ -31,18 +30,8 @@ def test_the_move_is_that_of_the_ladder_without_its_most_telling_run(off: int, s
     without = np.array([alone(S[:at] + S[at + 1 :], y[:at] + y[at + 1 :]) for at in range(7)])
     moves = without / np.array(with_all) - 1
     for t, moved in enumerate(most_influential(S, y, FAR, with_all)):
-        assert moved is not None
         assert moved.by == np.abs(moves[:, t]).argmax()
         assert sign * moved.share == pytest.approx(moves[moved.by, t], rel=1e-9)
-
-
-def test_a_prediction_hangs_on_a_run_only_where_the_others_say_otherwise() -> None:
-    y = [*Y[:-1], 1.06 * Y[-1]]
-    even, off = most_influential(S, Y, FAR, alone(S, Y))[1], most_influential(S, y, FAR, alone(S, y))[1]
-    assert even is not None
-    assert off is not None
-    assert abs(even.share) < 0.005
-    assert abs(off.share) > 0.02
 
 
 def test_of_three_sizes_none_can_be_left_out() -> None:
@@ -52,7 +41,6 @@ def test_of_three_sizes_none_can_be_left_out() -> None:
 def test_only_a_replicate_can_where_three_sizes_have_to_stay() -> None:
     sizes, y = [S[0], *S[:3]], [1.1 * Y[0], *Y[:3]]
     for moved in most_influential(sizes, y, FAR, alone(sizes, y)):
-        assert moved is not None
         assert moved.by in (0, 1)
 
 
@@ -68,7 +56,6 @@ def test_over_a_surface_it_is_about_that_of_fitting_again_without_the_run() -> N
     runs = off_at(15)
     fits = both_forms(runs)
     (moved,) = moved_most_on_surface(fits, POINTS[:1])
-    assert moved is not None
 
     def ln_y(fits: list[Surface]) -> float:
         (there,) = predict_over_surface(fits, POINTS[:1], [])

@@ -27,13 +27,11 @@ def test_the_numbers_are_those_of_plain_regressions() -> None:
     y_NK = np.exp(-0.1 * np.log(S_OF_K)[:, None] - 0.3 * np.log(K)) * 5
     noisy_NK = y_NK * np.exp(np.random.default_rng(9).normal(0, 0.05, y_NK.shape))
     fit = fit_joint_law(S_OF_K.tolist(), K, noisy_NK, None)
-    assert fit is not None
     x_NK, z_NK = np.broadcast_arrays(np.log(K) - np.log(K).mean(), np.log(S_OF_K)[:, None] - np.log(S_OF_K).mean())
     design = np.column_stack([np.ones(x_NK.size), x_NK.ravel(), z_NK.ravel(), (x_NK * z_NK).ravel()])
     plain = -np.linalg.lstsq(design, np.log(noisy_NK).ravel(), rcond=None)[0][1:]
     assert [fit.kappa.value, fit.alpha.alpha.value, fit.drift.value] == pytest.approx(plain.tolist(), rel=1e-9)
     close = fit_joint_law(S_OF_K.tolist(), K, y_NK * np.exp(np.random.default_rng(9).normal(0, 1e-6, y_NK.shape)), None)
-    assert close is not None
     assert (close.alpha.alpha.value, close.kappa.value) == (pytest.approx(0.1, abs=1e-5), pytest.approx(0.3, abs=1e-5))
     assert close.C == pytest.approx(5, rel=1e-4)
 

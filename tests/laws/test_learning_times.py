@@ -35,11 +35,6 @@ def test_one_checkpoint_is_always_or_never() -> None:
     assert times.settled_M.tolist() == [0, 0]
 
 
-def test_turnbull_is_the_share_where_each_interval_is_one_cell() -> None:
-    counts = np.diag([3.0, 0.0, 5.0, 2.0])
-    np.testing.assert_allclose(turnbull(counts), [0.3, 0.0, 0.5, 0.2], atol=1e-9)
-
-
 def test_turnbull_is_as_likely_as_a_search_over_all_shares() -> None:
     rng = np.random.default_rng(1)
     counts = np.triu(rng.integers(0, 9, (4, 4))).astype(float)

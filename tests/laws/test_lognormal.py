@@ -35,7 +35,6 @@ def draw(mu: float, sigma: float, n: int, rng: np.random.Generator) -> tuple[np.
 
 def number(fit: RankFit, name: str) -> float:
     value = fit.params[name]
-    assert value is not None
     return float(value)
 
 

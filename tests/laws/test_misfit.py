@@ -38,7 +38,6 @@ def test_p_is_the_share_of_draws_about_the_law_that_depart_as_much(parameters: i
     null = statistics(rng.normal(size=(20_000, 7)), J)
     for y in (rng.normal(size=7), X**2 / 50 + rng.normal(size=7), rng.normal(size=7) + 4.0 * (np.arange(7) == 6)):
         found, own = misfit(X, y, J), statistics(y[None], J)
-        assert found is not None
         for kind in Departure:
             assert found.p[kind] == pytest.approx(np.mean(null[kind] >= own[kind]), abs=0.04)
 
@@ -46,8 +45,6 @@ def test_p_is_the_share_of_draws_about_the_law_that_depart_as_much(parameters: i
 def test_neither_the_law_nor_the_scale_of_its_scatter_matters() -> None:
     y = np.random.default_rng(2).normal(size=7)
     one, other = misfit(X, y, LINE), misfit(X, 3 - 0.1 * X + 1e-3 * y, LINE)
-    assert one is not None
-    assert other is not None
     assert (other.p, other.found) == (one.p, one.found)
     assert other.length == pytest.approx(1e-3 * one.length, rel=1e-9)
 
@@ -79,7 +76,6 @@ def test_there_is_no_test_without_two_degrees_of_freedom_or_without_scatter() ->
 )
 def test_what_departs_is_named(departs: Floats, kind: Departure) -> None:
     found = misfit(X, 1 - 0.1 * X + departs + 1e-3 * np.array([1, -1, 0.5, 1, -0.5, -1, 0.5]), LINE)
-    assert found is not None
     assert kind in found.found
     assert min(found.p, key=lambda each: found.p[each]) is kind
 

@@ -64,14 +64,6 @@ def test_exact_laws_come_back_and_every_search_ends() -> None:
     np.testing.assert_allclose(search_offsets(X, ln_y_BN, starts(ln_y_BN)), truth_BP, rtol=1e-7)
 
 
-def test_an_offset_that_would_be_negative_is_0_and_the_law_a_line() -> None:
-    ln_y_BN = 1 - 0.2 * X - 0.01 * X**2 + 0.01 * RNG.normal(size=(50, 7))  # bent the other way
-    theta_BP = search_offsets(X, ln_y_BN, starts(ln_y_BN))
-    assert (theta_BP[:, 2] == 0).all()
-    np.testing.assert_allclose(theta_BP[:, 1], -(ln_y_BN @ X) / (X @ X), rtol=1e-9)
-    np.testing.assert_allclose(theta_BP[:, 0], ln_y_BN.mean(axis=1), rtol=1e-9)
-
-
 def test_sets_are_the_same_among_many_as_alone() -> None:
     ln_y_BN = laws(20_000, 0.01)
     theta_BP = search_offsets(X, ln_y_BN, starts(ln_y_BN))

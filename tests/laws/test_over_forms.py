@@ -127,7 +127,6 @@ def by_the_loop(S: list[float], y: list[float], S_new: float) -> tuple[list[floa
 def test_the_mixture_is_that_of_its_components_fitted_one_by_one() -> None:
     expected, weights = by_the_loop(S, Y, 2e10)
     answers = average_forms(S, Y, [2e10])
-    assert answers is not None
     assert [answers[0].y, answers[0].lo, answers[0].hi] == pytest.approx(expected, rel=2e-6)
     assert answers[0].weights == pytest.approx(weights, abs=2e-6)
 
@@ -136,15 +135,12 @@ def test_neither_the_order_of_sizes_nor_the_sign_matters() -> None:
     mixed = [3, 0, 5, 1, 4, 2]
     plain, shuffled = average_forms(S, Y, [2e10]), average_forms([S[i] for i in mixed], [Y[i] for i in mixed], [2e10])
     negative = average_forms(S, [-y for y in Y], [2e10])
-    assert plain is not None
     assert plain == shuffled
-    assert negative is not None
     assert [negative[0].y, negative[0].lo, negative[0].hi] == [-plain[0].y, -plain[0].hi, -plain[0].lo]
 
 
 def test_points_on_a_power_law_give_it_back() -> None:
     answers = average_forms([1e5, 1e6, 1e7, 1e8], [4, 2, 1, 0.5], [1e9, 3e6])
-    assert answers is not None
     assert [answers[0].lo, answers[0].y, answers[0].hi] == pytest.approx([0.25] * 3, rel=1e-12)
     assert answers[0].weights[LawForm.power] == 1
     assert answers[1].y == pytest.approx(4 * 30 ** -math.log10(2), rel=1e-12)
@@ -153,7 +149,6 @@ def test_points_on_a_power_law_give_it_back() -> None:
 def test_points_on_a_floor_are_predicted_at_the_floor() -> None:
     sizes = np.logspace(5, 8, 7)
     answers = average_forms(sizes, 1 + 3000 * sizes**-0.7 * (1 + 1e-4 * np.array([1, -1, 1, 1, -1, 1, -1])), [1e10])
-    assert answers is not None
     assert answers[0].lo < 1 + 3000 * 1e10**-0.7 < answers[0].hi
     assert answers[0].weights[LawForm.offset] > 0.9
     assert answers[0].hi - answers[0].lo < 0.1
@@ -182,7 +177,6 @@ def test_an_interval_that_no_float_can_hold_is_not_known(sign: int) -> None:
 def test_a_size_that_was_measured_and_its_near_neighbours_can_be_predicted() -> None:
     close = [1e6, 1.01e6, 1.02e6, 1e8, 1e9]
     answers = average_forms(close, [4, 4.02, 3.99, 2, 1.5], [1.01e6, 1.015e6, 1e3])
-    assert answers is not None
     for answer in answers:
         assert 0 < answer.lo < answer.y < answer.hi < math.inf
 

@@ -109,8 +109,6 @@ def test_a_surface_has_intervals_over_runs_and_a_record() -> None:
     assert (fit.n_points, fit.n_runs, fit.status) == (36, 18, Status.ok)
     for name, value in PUBLISHED.items():
         lo, hi = fit.constants[name].lo, fit.constants[name].hi
-        assert lo is not None
-        assert hi is not None
         width = hi - lo
         assert lo - width / 2 < value < hi + width / 2
     record = json.loads(json.dumps(fit.record(), allow_nan=False))
@@ -253,24 +251,20 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: rank_distributions([0, 2], 5), "ranks must be >= 1"),
         (lambda: rank_distributions([1, 2], 5, names=["zipf"]), "zipf is not a known distribution"),
         (lambda: fit_power_law(S3, [4.0, np.nan, 2.5]), r"y must be positive and finite, got nan \(number 2 of 3\)"),
-        (lambda: fit_power_law(S3, [4.0, -3.0, 2.5]), "y must be positive and finite, got -3.0"),
         (lambda: fit_power_law(S3, [4.0 + 1j, 3.0, 2.5]), r"y must be real numbers, got \(4"),
         (lambda: fit_power_law(S3, y3, given=("E", 1.7)), "given= maps names to values"),  # type: ignore[arg-type]
         (lambda: fit_power_law(S3, y3, given={"C": (1, 2, 3)}), "neither a value nor"),  # type: ignore[dict-item]
         (lambda: fit_power_law(S3, y3).predict(1e9, level=95), "level must lie between 0 and 1, as .95; got 95"),
         (lambda: fit_power_law(S3, y3, level=95), "level must lie between 0 and 1, as .95; got 95"),
         (lambda: fit_power_law(S3, y3, level=0.8, given={"C": 9}), "level=0.8 goes without given="),
-        (lambda: fit_surface(S3, S3, [4.0, -3.0, 2.5]), "y must be positive and finite, got -3.0"),
         (lambda: predict(S3, [4.0, -3.0, 2.5], 1e9), "values of one sign"),
         (lambda: predict(S3, [0.4, 0.6, 1.0], 1e10, bounds=(0, 1)), "y must lie between the bounds 0 and 1, got 1.0"),
-        (lambda: fit_power_law("S", y3), "S='S' is no column of data="),
         (lambda: fit_power_law(S3, y3, method="best"), "method='best' is unknown; known: ols, weighted, offset"),
         (lambda: fit_power_law(S3, y3, given={"E": 1}), "given='E' is unknown; known: C, alpha"),
         (
             lambda: fit_power_law(S3, y3, weights=[1, 0, 1]),
             r"weights must be positive and finite, got 0.0 \(number 2 of 3\)",
         ),
-        (lambda: fit_power_law([0, 1e6, 1e7], y3), r"S must be positive and finite, got 0.0 \(number 1 of 3\)"),
         (lambda: fit_power_law(S3, y3, y_replicates=[[1, 2]]), r"y_replicates needs the shape \[B, 3\], got \(1, 2\)"),
     ],
 )

@@ -67,7 +67,6 @@ def test_the_best_constants_are_those_of_a_search_over_the_posterior() -> None:
         z = (at - mean) / np.sqrt(np.diag(cov))
         return float(np.sum((off / (0.003 * 2)) ** 2) + z @ z) / 2  # 40 states count as 10
 
-    assert found is not None
     best, width = minus_ln_posterior(found.mean), np.sqrt(np.diag(found.cov))
     for n in range(4):
         for way in (-0.1, 0.1):

@@ -24,14 +24,6 @@ def test_equal_values_share_their_rank() -> None:
     assert neighbours_p(np.tile([5.0, 1.0], 20)) > 0.999
 
 
-def test_independent_documents_are_hardly_ever_in_order_and_authors_in_a_row_nearly_always() -> None:
-    rng = np.random.default_rng(5)
-    independent = [neighbours_p(rng.lognormal(sigma=2, size=60)) for _ in range(3000)]
-    assert np.mean(np.array(independent) < 0.01) < 0.015
-    authors = [neighbours_p(np.repeat(rng.normal(size=8), 10) + 0.7 * rng.normal(size=80)) for _ in range(100)]
-    assert np.mean(np.array(authors) < 0.01) > 0.95
-
-
 def test_how_much_more_a_sum_varies_is_a_weighted_sum_of_products_of_neighbours() -> None:
     rng = np.random.default_rng(6)
     value_N = np.convolve(rng.normal(size=304), [1, 0.8, 0.6, 0.4, 0.2])[4:304]

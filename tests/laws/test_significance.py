@@ -12,7 +12,6 @@ OF_ALPHA = np.array([0.0, 1.0])
 
 
 def p_of(fit: PowerLaw) -> float:
-    assert fit.alpha.value is not None
     return p_of_zero(fit.alpha.value, OF_ALPHA, fit.uncertainty)
 
 
@@ -30,7 +29,6 @@ def test_it_is_below_5_percent_exactly_where_the_interval_leaves_out_zero() -> N
         y_BN = y * np.exp(rng.normal(0, 0.01, (100, 1)) * np.log(S / 1e6) / 5 + rng.normal(0, 0.01, (100, 5)))
         fit = fit_power_law(S, y, y_BN)
         about = fit.uncertainty
-        assert fit.alpha.value is not None
         lo, hi = about.interval(fit.alpha.value, OF_ALPHA)
         below.append(p_of(fit) < 0.05)
         assert below[-1] == (not lo <= 0 <= hi)
@@ -47,9 +45,3 @@ def test_holm_multiplies_by_the_tests_that_are_left_and_keeps_the_order() -> Non
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.4, 0.9]) == pytest.approx([1.0, 1.0, 1.0])
     assert holm([]) == []
-    p = np.random.default_rng(1).uniform(size=30) ** 3
-    adjusted = holm(p.tolist())
-    for one, of_one in zip(p, adjusted, strict=True):
-        # The step-down rule itself: rejected where every p up to this one is below its own level.
-        steps = [(30 - at) * each for at, each in enumerate(sorted(p)) if each <= one]
-        assert of_one == pytest.approx(min(1.0, max(steps)))

@@ -52,20 +52,6 @@ def test_least_squares_of_many_sets_are_those_of_scipy_one_by_one(lower: tuple[f
         assert found.theta_PB[:, at] == pytest.approx(one.x, rel=1e-4, abs=1e-5)
 
 
-def test_a_parameter_whose_bounds_are_equal_is_held() -> None:
-    y_NB = drawn(5)
-
-    def objective(theta_PB: Floats, sets: Sets) -> LocalQuadratic:
-        fit_NB, J_PNB = curves(theta_PB)
-        return squares(fit_NB - y_NB[:, sets], J_PNB)
-
-    found = minimise(objective, np.full((3, 5), 0.7), [-np.inf, 0.7, -np.inf], [np.inf, 0.7, np.inf])
-    design_NP = np.column_stack([np.exp(-0.7 * X), np.ones(len(X))])
-    plain_PB = np.linalg.lstsq(design_NP, y_NB, rcond=None)[0]
-    assert found.theta_PB[1].tolist() == [0.7] * 5
-    assert found.theta_PB[[0, 2]] == pytest.approx(plain_PB, rel=1e-9)
-
-
 def test_a_valley_of_rosenbrock_is_followed_to_its_end_and_to_a_bound() -> None:
     """Second derivatives that are not positive definite on the way, and a bound across the valley."""
 

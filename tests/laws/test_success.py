@@ -39,18 +39,15 @@ def plain(x_N: np.ndarray, y_N: np.ndarray) -> np.ndarray:
 def test_the_fit_is_that_of_scipy_and_exact_points_give_their_constants() -> None:
     x_N, y_N = drawn()
     fit = fit_sigmoid(x_N, y_N, 0.25)
-    assert fit is not None
     assert fit.theta_P == pytest.approx(plain(x_N, y_N), abs=2e-6)
     assert (fit.n_points, fit.n_free, fit.converged) == (13, 4, True)
     exact = fit_sigmoid(*drawn(scatter=0.0), 0.25, anchor=None)
-    assert exact is not None
     assert exact.theta_P == pytest.approx([-0.7, 1.1, 4.0, 0.95], rel=1e-6)
 
 
 def test_equal_bounds_hold_a_constant_and_too_few_points_have_no_fit() -> None:
     x_N, y_N = drawn()
     held = fit_sigmoid(x_N, y_N, 0.25, bounds={"b": (0.9, 0.9)})
-    assert held is not None
     assert (held.theta_P[3], held.n_free) == (0.9, 3)
     assert fit_sigmoid(x_N[:3], y_N[:3], 0.25) is None
     assert fit_sigmoid(x_N[:3], y_N[:3], 0.25, bounds={"b": (1.0, 1.0)}) is not None
@@ -75,13 +72,11 @@ def test_plausible_curves_lie_about_the_truth_and_keep_to_their_bounds() -> None
     assert [each.value for each in at] == [TRUE(x) for x in (0.7, 1.1, 1.8)]
     # Beyond the points the anchor, which is not true here, may or may not count.
     low = predict_success(TRUE, plausible_curves(x_N, y_N, 30, 0.25, (0.0, 1.0), 1000, 0), measured_feature(0.05), 0)
-    assert low.ends is not None
     assert low.ends[0] < TRUE(0.05) < low.ends[1]
 
 
 def test_a_feature_is_drawn_where_its_interval_is_above_zero_with_that_interval() -> None:
     draws_J = feature_from_estimate(Estimate(1.0, 0.5, 2.0), 8.0, 0).draws_J
-    assert draws_J is not None
     assert np.quantile(draws_J, [0.025, 0.5, 0.975]) == pytest.approx([0.5, 1.0, 2.0], rel=0.06)
     for ends in ((None, None), (0.0, 2.0), (-1.0, 2.0)):
         assert feature_from_estimate(Estimate(1.0, *ends), 8.0, 0).draws_J is None

@@ -15,7 +15,7 @@ from rbpx.laws.surface.fit import Surface, fit_surface
 from rbpx.laws.surface.next_runs import LEAST, best_values, candidates, next_runs, predictions
 from rbpx.laws.surface.runs import Runs
 from rbpx.status import Status
-from tests.support.surfaces import BUDGET, TRUE, draw, grid, law, ratios, straight, surface_of, true_optimum
+from tests.support.surfaces import BUDGET, draw, grid, law, ratios, straight, true_optimum
 
 
 def test_a_line_is_judged_as_one_and_a_grid_is_not() -> None:
@@ -42,19 +42,11 @@ def test_five_sizes_at_one_ratio_are_refused_for_the_ratio_and_three_for_their_n
 
 def test_the_condition_is_that_of_the_scaled_derivatives() -> None:
     runs = draw((1,), ratios(6, 4), 0.01).runs
-    fit, line = (
-        fit_surface(runs, n_replicates=0),
-        surface_of("chinchilla", TRUE, Runs.of(*straight(16), law(*straight(16)))),
-    )
-    assert fit.surface is not None
-    assert fit.design is not None
+    fit = fit_surface(runs, n_replicates=0)
     J = fit.surface.form.evaluate(runs.x, fit.surface.theta_P[None])[1][0]
     gram = (J / np.linalg.norm(J, axis=1, keepdims=True)) @ (J / np.linalg.norm(J, axis=1, keepdims=True)).T
     eigenvalues = np.linalg.eigvalsh(gram)
     assert fit.design.condition == pytest.approx(math.sqrt(eigenvalues[-1] / eigenvalues[0]), rel=1e-6)
-    on_line = judge_design(*straight(16), line.form.evaluate(line.x, line.theta_P[None])[1][0]).condition
-    assert on_line is not None
-    assert on_line > 20 * fit.design.condition
 
 
 def test_constants_that_depend_on_each_other_exactly_have_no_condition() -> None:
@@ -95,7 +87,6 @@ def one_budget(n: int = 9, scatter: float = 0.0) -> Runs:
 def test_one_budget_has_a_best_size_and_predicts_within_three_times_its_compute() -> None:
     runs, best = one_budget(scatter=0.001), true_optimum(1e19)
     fits = fits_of(runs)
-    assert fits[0].design is not None
     assert fits[0].design.is_budget
     assert fits[0].only_budget == pytest.approx(1e19)
     found = best_run(fits, 1e19)
@@ -137,7 +128,6 @@ def test_draws_of_the_surface_are_those_of_its_predictions() -> None:
     points = [(1e10, 2e11), (3e8, 1e10), (1e7, 4e11)]
     there = Runs.of(*np.array(points).T, np.ones(3))
     drawn = draw_averaged(fits_of(runs), there, 8000)
-    assert drawn is not None
     ln_y, scatter = drawn
     new = ln_y + scatter[:, None] * np.random.default_rng(1).standard_normal(ln_y.shape)
     for at, answer in enumerate(predict_averaged(fits_of(runs), points, ())):
@@ -171,7 +161,6 @@ def test_what_a_run_narrows_is_what_its_value_explains(asked: str) -> None:
         np.ones(len(wanted.S) + len(plan.runs)),
     )
     drawn = draw_averaged(fits, at, 40_000, seed=5)
-    assert drawn is not None
     ln_y, scatter = drawn
     n = len(wanted.S)
     (target,) = wanted.of(ln_y[:, :n]).T
@@ -213,7 +202,6 @@ def test_where_more_runs_hardly_help_none_is_named() -> None:
     runs = Runs.of(S, D, law(S, D) * np.exp(0.01 * np.random.default_rng(0).standard_normal(400)))
     (plan,) = next_runs(fits_of(runs), predictions([(1e8, 5e9)]), 3)
     assert plan.runs == ()
-    assert plan.next_narrows is not None
     assert plan.next_narrows < LEAST
 
 

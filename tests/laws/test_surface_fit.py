@@ -33,7 +33,6 @@ def test_points_on_a_surface_give_its_constants_back(form: str) -> None:
     assert fit.status is Status.ok
     for name, value in CONSTANTS[form].items():
         assert fit.constants[name].value == pytest.approx(value, rel=1e-4), name
-    assert fit.surface is not None
     ln_y = fit.surface.ln_y(runs.S_N, runs.D_N, runs.U_N)[0]
     assert np.exp(ln_y) == pytest.approx(runs.y_N, rel=1e-8)
 
@@ -85,7 +84,6 @@ def test_likelihood_is_normal_for_squares_and_nearly_laplaces_for_a_small_delta(
 def test_refits_of_resamples_are_no_worse_than_those_of_lmfit() -> None:
     runs = draw((3,), grid(5, 4), 0.01).runs
     fit = fit_surface(runs, n_replicates=25, seed=4)
-    assert fit.surface is not None
     weights = bootstrap_weights(20, 25, seed=4)
     S, D, y = runs.S_N / 1e8, runs.D_N / 1e9, runs.y_N
 
@@ -116,7 +114,6 @@ def test_refits_of_resamples_are_no_worse_than_those_of_lmfit() -> None:
 def test_objectives_in_y_are_sums_in_the_unit_of_y(objective: Objective) -> None:
     runs = draw((6,), grid(5, 4), 0.01).runs
     fit = fit_surface(runs, objective=objective, delta=0.02, n_replicates=0)
-    assert fit.surface is not None
     r = np.exp(fit.surface.ln_y(runs.S_N, runs.D_N)[0]) - runs.y_N
     plain = np.sum(r**2) if objective is Objective.least_squares else huber(0.02, r).sum()
     assert fit.objective == pytest.approx(plain, rel=1e-9)
@@ -136,8 +133,6 @@ def test_documents_widen_what_runs_leave() -> None:
     shared = np.exp(0.02 * np.random.default_rng(0).standard_normal((150, 1)))
     with_documents = Runs.of(runs.S_N, runs.D_N, runs.y_N, y_replicates=runs.y_N * shared)
     narrow, wide = (fit_surface(each).surface for each in (runs, with_documents))
-    assert narrow is not None
-    assert wide is not None
     (a, b), at = (narrow.predict(1e8, 5e9), wide.predict(1e8, 5e9)), float(law(np.array([1e8]), np.array([5e9]))[0])
     assert (b.hi - b.lo) / 2 / at == pytest.approx(2.13 * 0.02, rel=0.25)
     assert (b.hi - b.lo) > 3 * (a.hi - a.lo)

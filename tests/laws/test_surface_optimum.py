@@ -44,7 +44,6 @@ def test_a_search_finds_the_optimum_of_any_form_and_cost(form: str, flops_per_to
 
 def test_search_and_closed_form_agree_with_their_intervals() -> None:
     surface = fit_surface(draw((1,), grid(5, 4), 0.01).runs, n_replicates=60).surface
-    assert surface is not None
     closed, searched = optimum(surface, BUDGET), optimum(surface, BUDGET, lambda S: 6 * S)
     for a, b in ((closed.S, searched.S), (closed.D, searched.D), (closed.y, searched.y)):
         assert (a.value, a.lo, a.hi) == pytest.approx((b.value, b.lo, b.hi), rel=1e-5)

@@ -84,7 +84,6 @@ def of_budgets(above: float, which: str = "budget", seed: int = 0, checkpoints: 
 def test_the_largest_runs_that_lie_off_together_are_named_with_how_far(above: float, which: str) -> None:
     runs, off = of_budgets(above, which)
     found = common_shift(runs)
-    assert found is not None
     assert set(found.runs) == off
     assert found.share == pytest.approx(above, abs=0.006)
     assert found.in_sd * above > 0
@@ -94,7 +93,6 @@ def test_the_largest_runs_that_lie_off_together_are_named_with_how_far(above: fl
 def test_their_checkpoints_count_with_their_runs() -> None:
     runs, off = of_budgets(0.03, checkpoints=3)
     found = common_shift(runs)
-    assert found is not None
     assert set(found.runs) == off
 
 

@@ -38,7 +38,6 @@ def family(
 
 def test_the_interval_of_alpha_equals_its_definition_over_plain_refits() -> None:
     y, y_BN = family(7 * S**-0.1, NOISE["both"], np.random.default_rng(2))
-    assert y_BN is not None
     x, ln_y = np.log(S), np.log(y)
     alpha, refits = -np.polyfit(x, ln_y, 1)[0], np.array([-np.polyfit(x, np.log(row), 1)[0] for row in y_BN])
 

@@ -77,7 +77,6 @@ def test_a_prediction_misses_where_the_largest_size_lies_outside_an_interval_of_
     last: tuple[float, float], expected: bool
 ) -> None:
     y, answers = law().tolist(), average_forms(S, law(), [1e9])
-    assert answers is not None
     assert (Status.intervals_missed in judge_averaged((), answers[0], S, y, compared(last))) is expected
 
 
@@ -91,7 +90,6 @@ def test_a_prediction_far_outside_or_from_a_short_ladder_says_so() -> None:
 
     def reasons(S_new: float, sizes: list[float] = S, y: list[float] = y) -> tuple[Status, ...]:
         answers = average_forms(sizes, y, [S_new])
-        assert answers is not None
         return judge_averaged((), answers[0], sizes, y, ())
 
     assert reasons(1e9) == ()
@@ -103,7 +101,6 @@ def test_a_prediction_far_outside_or_from_a_short_ladder_says_so() -> None:
 
 def test_what_speaks_against_the_points_speaks_against_every_form() -> None:
     answers = average_forms(S, law(), [1e9])
-    assert answers is not None
     assert judge_averaged([Status.no_trend, Status.bends], answers[0], S, law().tolist(), ()) == (Status.no_trend,)
 
 
@@ -118,7 +115,6 @@ def test_backtests_compare_each_larger_size_with_the_law_of_the_smaller_ones() -
     over = backtest_averaged(S, y.tolist())
     assert [(test.n_fitted, test.S) for test in over] == [(test.n_fitted, test.S) for test in tests]
     answers = average_forms(S[:4], y[:4], [S[6]])
-    assert answers is not None
     found = next(test for test in over if test.n_fitted == 4 and test.S == S[6]).predicted
     expected = (answers[0].y, answers[0].lo, answers[0].hi)  # a sum over forms has its last bit from its neighbours
     assert (found.y, found.lo, found.hi) == pytest.approx(expected, rel=1e-14)

@@ -60,7 +60,6 @@ def audit(store: Path, **keys: Any) -> tuple[Asked, list[str]]:
     asked = request(store, "audit", **{"resamples": 50, "dtype": None, **keys})
     with collected_messages() as messages:
         remeasure = question("audit").remeasure
-        assert remeasure is not None
         results, measured = remeasure(asked)
     rows = render.rows_of(results)
     failed = [f"{each.cell}: {each.error}" for each in measured.failures]

@@ -78,7 +78,6 @@ def joint_law(rng: np.random.Generator, drift: float = 0.0, bend: float = 0.0) -
         y.append(-np.log(hits_DK.sum(axis=0) / 2400))
         y_B.append(-np.log(weights_BD @ hits_DK / 2400))
     joint = fit_joint_law(S_OF_K.tolist(), K, np.array(y), np.array(y_B))
-    assert joint is not None
     return joint
 
 
@@ -91,7 +90,6 @@ def simplest_where_neighbours_share(n_draws: int) -> int:
         law_NK = 1.0 - 0.1 * np.log(S_OF_K)[:, None] - 0.35 * x_K
         y_NK = np.exp(law_NK + 0.03 * rng.normal(size=law_NK.shape) @ root_KK.T)
         joint = fit_joint_law(S_OF_K.tolist(), K, y_NK, None)
-        assert joint is not None
         simple += min(joint.forms, key=lambda form: form.bic).form in (KForm.joint, KForm.drifting)
     return simple
 

@@ -20,6 +20,4 @@ def holds(lo: float | None, truth: float, hi: float | None) -> bool:
 
 def inside(lo: float | None, truth: float, hi: float | None) -> bool:
     """Whether an interval whose ends must both be known holds a truth."""
-    assert lo is not None
-    assert hi is not None
     return lo <= truth <= hi

@@ -55,7 +55,6 @@ def judged_ladder(
     """Fit, predict and judge a ladder as a group of runs is, and compare with a new model."""
     of_law = backtest(lambda m: fit_power_law(S[:m], y[:m]), S, y)
     answers, over = average_forms(S, y, [S_new]), backtest_averaged(S, y)
-    assert answers is not None
     answer = answers[0]
     reasons = judge(fit_power_law(S, y), of_law, None, tokens)
     scored = score(answer.y, answer.lo or math.nan, answer.hi or math.nan, y_new)

@@ -92,7 +92,6 @@ SAMPLES = {
 
 
 def number(value: float | int | None) -> float:
-    assert value is not None
     return float(value)
 
 

@@ -85,7 +85,6 @@ def plain_objective(
     of: Mapping[str, Any], runs: Runs, kind: Objective, delta: float, weight_N: Floats | None = None
 ) -> Floats:
     """The sum over points that is minimised, one for each set of constants."""
-    assert runs.U_N is not None
     y = plain_law(of, runs.S_N, runs.D_N, runs.U_N)
     r = np.log(y) - np.log(runs.y_N) if kind is Objective.log_huber else y - runs.y_N
     loss = r**2 if kind is Objective.least_squares else huber(delta, r)

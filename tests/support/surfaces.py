@@ -93,7 +93,6 @@ def draw(
 def held(drawn: Drawn, n_replicates: int = 200) -> dict[str, bool]:
     """Whether each interval of a fit contains the truth: constants, the optimum of a budget, predictions, a new run."""
     fit = fit_surface(drawn.runs, n_replicates=n_replicates)
-    assert fit.surface is not None
     of = {name: (fit.constants[name], value) for name, value in TRUE.items()}
     best = optimum(fit.surface, BUDGET)
     S = true_optimum(BUDGET)
@@ -113,7 +112,6 @@ def held_on_line(drawn: Drawn) -> bool:
     """Whether the prediction near the line of a collinear design contains the new run."""
     design = judge_design(drawn.runs.S_N, drawn.runs.D_N)
     on_line = predict_on_line(drawn.runs, design, *drawn.new).y
-    assert on_line.ends is not None
     return on_line.ends[0] <= drawn.new_y <= on_line.ends[1]
 
 
