@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rbpx.spelling import typed
@@ -17,8 +18,7 @@ SERVED = 1e13
 def drawn(store: Path, S: np.ndarray, D: np.ndarray, noise: float, seed: int) -> Path:
     """Runs that scatter about the law."""
     y = law(S, D) * np.exp(noise * np.random.default_rng(seed).standard_normal(len(S)))
-    lines = [f"{s:.0f},{d:.0f},c4,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)]
-    return imported(store, "\n".join(["S,D,dataset,loss_nats", *lines]), family="ours")
+    return imported(store, {"S": S.round(), "D": D.round(), "loss_nats": y}, dataset="c4", family="ours")
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,7 @@ def test_best_run_and_forecast_are_doubted_alike_where_widened_intervals_miss_to
     S, ln_C = np.sqrt(C / 120) * np.tile(np.geomspace(0.25, 4, 3), 6), np.log(C / 1e18)
     off = 0.003 * np.random.default_rng(0).standard_normal(18) - 0.02 * ln_C * np.sin(1.2 * ln_C)
     y = law(S, C / 6 / S) * np.exp(off)
-    lines = [f"{s:.0f},{c / 6 / s:.0f},c4,{each!r}" for s, c, each in zip(S, C, y.tolist(), strict=True)]
-    store = imported(tmp_path / "store", "\n".join(["S,D,dataset,loss_nats", *lines]))
+    store = imported(tmp_path / "store", {"S": S, "D": C / 6 / S, "loss_nats": y}, dataset="c4")
     of = ask(store, "decide", resamples=20, S=3e9, D=3e10)
     (best,), (wanted,) = of.of_kind("best"), of.of_kind("asked")
     row = ask(store, "predict", resamples=20, S=3e9, D=3e10).rows[0]
@@ -90,12 +89,11 @@ def test_best_run_and_forecast_are_doubted_alike_where_widened_intervals_miss_to
 def test_of_two_variants_it_says_what_to_type_for_the_worth_of_the_change(tmp_path: Path) -> None:
     """Once, beside the variant."""
     S, D = straight(6)
-    rows = [
-        f"{s:.0f},{d:.0f},c4,{law(s, d) * (1 - 0.01 * bool(of)):.6f},{of}"
-        for of in ("", "muon")
-        for s, d in zip(S, D, strict=True)
-    ]
-    store = imported(tmp_path / "store", "\n".join(["S,D,dataset,loss_nats,variant", *rows]), family="ours")
+    base, muon = (
+        {"S": S, "D": D, "loss_nats": y, "variant": of} for of, y in (("", law(S, D)), ("muon", law(S, D) * 0.99))
+    )
+    rows = pd.concat([pd.DataFrame(base), pd.DataFrame(muon)])
+    store = imported(tmp_path / "store", rows, dataset="c4", family="ours")
     notes = [note for result in ask(store, "decide", resamples=2).results for note in result.notes]
     keys = {"base": "ours", "variant": "ours:muon", "source": "them", "axis": "C"}
     line = "What muon is worth: " + typed("multiplier", keys)

@@ -1,13 +1,11 @@
 """Constants that are given: what fit, predict, surface and multiplier make of them, and which are refused."""
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rbpx.store.sql import connected_once
 from tests.support import given
 from tests.support.asking import Asked, ask, imported
 from tests.support.given import ALPHA, E
@@ -16,11 +14,10 @@ PILE = {"family": "plain", "dataset": "pile"}
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Two families of losses from one E, asked over one connection."""
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two families of losses from one E."""
     store = imported(tmp_path_factory.mktemp("given") / "store", given.table(), family=None)
-    with connected_once():
-        yield store
+    return store
 
 
 def asked(store: Path, verb: str, **keys: Any) -> Asked:

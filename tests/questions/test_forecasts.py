@@ -145,16 +145,11 @@ def test_a_run_under_a_forecast_that_is_another_one_by_now_is_seen(store: Path) 
     assert fault.fault == f"it rests on run {run_id}, which is another one by now"
 
 
-def test_a_forecast_that_cannot_be_read_is_named_and_one_that_is_there_is_not_replaced(store: Path) -> None:
+def test_a_forecast_that_cannot_be_read_is_named(store: Path) -> None:
     path = file_of(store)
-    whole = path.read_bytes()
     truncated(path)
     (fault,) = faults(store)
     assert (fault.kind, fault.name) == ("forecast", path.stem)
     with collected_messages() as messages, refused("has no forecasts"):
         forecasts(store)
     assert f"forecasts/{path.name}" in " ".join(messages)
-    path.write_bytes(whole)
-    with refused("register=june names a forecast of"):
-        register(store, "june", S=2e8)
-    assert path.read_bytes() == whole

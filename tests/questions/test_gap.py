@@ -50,7 +50,6 @@ def test_a_loss_without_a_ratio_is_a_status(bad: float) -> None:
 def test_the_verdict_follows_the_adjusted_p() -> None:
     rng = np.random.default_rng(6)
     gap = fit_gap(S, law(9.0, 0.10) * np.exp(rng.normal(0, 0.01, 5)), law(4.0, 0.06))
-    assert gap.p is not None
     assert gap.p < 0.01
     assert (gap.verdict, gap.fit.status) == ("closes", Status.ok)
     unsure = settle(gap, 0.3)

@@ -85,8 +85,8 @@ def test_largest_runs_that_are_left_out_one_by_one_make_a_status_too(tmp_path: P
     S, D = (each.ravel() for each in np.meshgrid(1e7 * np.geomspace(1, 300, 5), 6e8 * np.geomspace(1, 60, 6)))
     y = law(S, D) * np.exp(0.003 * np.random.default_rng(1).standard_normal(30))
     y[np.argsort(S * D)[-2:]] *= 1.2
-    lines = [f"{s:.0f},{d:.0f},c4,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)]
-    of = ask(imported(tmp_path / "store", "\n".join(["S,D,dataset,loss_nats", *lines])), "decide", resamples=20)
+    store = imported(tmp_path / "store", {"S": S, "D": D, "loss_nats": y}, dataset="c4")
+    of = ask(store, "decide", resamples=20)
     assert len(of.of_kind("outlier")) == 2
     assert "intervals_missed" in of.of_kind("best")[0]["reasons"]
     assert (
@@ -166,8 +166,7 @@ def test_what_passes_because_its_interval_was_widened_says_so(tmp_path: Path) ->
     """Of a - b ln S five of ten intervals hold by the forms, and eight as wide as they are given."""
     S = np.geomspace(1e7, 1e10, 7)
     y = 30 * (3.5 - 0.2 * np.log(S / 1e7)) * np.exp(0.002 * np.random.default_rng(5).standard_normal(7))
-    lines = [f"{size:.0f},c4,{each!r}" for size, each in zip(S, y.tolist(), strict=True)]
-    of = ask(imported(tmp_path / "store", "\n".join(["S,dataset,loss_nats", *lines])), "predict", S=1e11)
+    of = ask(imported(tmp_path / "store", {"S": S, "loss_nats": y}, dataset="c4"), "predict", S=1e11)
     row, tests = of.of_kind("prediction")[0], [row for row in of.of_kind("backtest") if row["method"] == "combined"]
     assert (row["status"], row["widened"] > 1.5, sum(test["held"] for test in tests)) == ("ok", True, 8)
     assert f"widened {row['widened']:.1f} times by its backtests: " in of.results[0].sentences[0]

@@ -1,6 +1,5 @@
 """One loss from another by `predict`: imported families and drawn runs on two texts, rows, words and refusals."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +7,9 @@ import numpy as np
 import pytest
 
 from rbpx.laws.losses.calibration import calibrate
-from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, ask, imported, refused
-from tests.support.losses import E_X, E_Y, KAPPA, K, S, losses, off, table
+from tests.support.loss_pairs import E_X, E_Y, KAPPA, K, losses
+from tests.support.losses import S, off, table
 from tests.support.stores import cell_records, columns_of
 from tests.support.synthetic import Truth, write_store
 
@@ -18,13 +17,12 @@ ON = "cross_entropy@prose"
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two families on one curve, on two texts; the largest of one, and one of a third, on the first text alone."""
     lines = [table(), f"a,1e10,{losses(1e10)[0]:.9f},,", f"c,1e8,{losses(1e8)[0]:.9f},,"]
     texts = {"prose": {"loss_nats": "prose"}, "code": {"loss_nats": "code", "accuracy": "right"}}
     store = imported(tmp_path_factory.mktemp("losses") / "store", "\n".join(lines), family=None, texts=texts)
-    with connected_once():
-        yield store
+    return store
 
 
 def asked(store: Path, verb: str, **keys: Any) -> Asked:
@@ -50,7 +48,6 @@ def test_models_on_the_other_text_alone_are_predicted_without_S(store: Path) -> 
     x = [losses(size)[0] for size in S]
     y = [losses(size)[1] * (1 + off(at, "a") / 100) for at, size in enumerate(S)]
     calibration = calibrate(x, y, losses(1e10)[0])
-    assert calibration is not None
     alone = by["a", "a"]
     (again,) = calibration.at([alone["x"]])
     assert alone["y"] == pytest.approx(again.value, rel=1e-6)

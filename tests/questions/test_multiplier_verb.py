@@ -1,13 +1,11 @@
 """What a change is worth, asked of a store: the numbers are those of the laws, and what cannot be compared is said."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.stores import cell_records, columns_of
 from tests.support.synthetic import TrueSurface, Truth, write_store, write_surface
@@ -16,15 +14,14 @@ TRUTH = Truth(scatter=0.01)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A family, and a better one that needs half of the size; a text that only the first has."""
     root = tmp_path_factory.mktemp("worth") / "store"
     better = Truth(scatter=0.01, C=TRUTH.C * 2**-TRUTH.alpha)
     write_store(root, TRUTH, seed=1, n_documents=30, family="plain")
     write_store(root, better, seed=2, n_documents=30, family="better")
     write_store(root, TRUTH, seed=3, n_documents=30, family="plain", dataset="other")
-    with connected_once():
-        yield root
+    return root
 
 
 def asked(store: Path, base: str | None, variant: str | None, **keys: Any) -> Asked:

@@ -2,14 +2,12 @@
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, Rows, ask
 from tests.support.composed import here
 from tests.support.stores import columns_of
@@ -17,21 +15,19 @@ from tests.support.synthetic import Truth, write_store
 
 
 @pytest.fixture(scope="module")
-def independent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def independent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tokens that share no luck."""
     root = tmp_path_factory.mktemp("independent") / "store"
     write_store(root, Truth(shared=0.0), seed=5, n_documents=200, n_tokens=60)
-    with connected_once():
-        yield root
+    return root
 
 
 @pytest.fixture(scope="module")
-def gathered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def gathered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tokens that share a quarter of their luck with their document."""
     root = tmp_path_factory.mktemp("gathered") / "store"
     write_store(root, Truth(shared=0.25), seed=6, n_documents=400, n_tokens=120)
-    with connected_once():
-        yield root
+    return root
 
 
 @pytest.fixture(scope="module")

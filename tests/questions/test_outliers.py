@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.support.asking import Asked, ask, imported
@@ -19,9 +20,8 @@ def drawn(store: Path, above: float | None, seed: int = 4) -> Path:
     S, D = grid(4, 3)
     y = law(S, D) * np.exp(SCATTER * np.random.default_rng(seed).standard_normal(len(S)))
     y[DIVERGED] *= 1 + (above or 0.0)
-    lines = [f"{s:.0f},{d:.0f},c4,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)]
-    lines = [line for at, line in enumerate(lines) if at != DIVERGED or above is not None]
-    return imported(store, "\n".join(["S,D,dataset,loss_nats", *lines]), family="ours")
+    runs = pd.DataFrame({"S": S.round(), "D": D.round(), "loss_nats": y})
+    return imported(store, runs if above is not None else runs.drop(DIVERGED), dataset="c4", family="ours")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,6 @@ def test_along_one_axis_the_size_that_lies_off_is_named(tmp_path: Path) -> None:
     S = 1e6 * np.geomspace(1, 1000, 9)
     y = 30 * S**-0.12 * np.exp(0.0003 * np.random.default_rng(0).standard_normal(9))
     y[4] *= 1.05
-    table = "\n".join(["S,dataset,loss_nats", *(f"{s:.0f},c4,{each!r}" for s, each in zip(S, y.tolist(), strict=True))])
-    store = imported(tmp_path / "store", table, family="ours")
+    store = imported(tmp_path / "store", {"S": S, "loss_nats": y}, dataset="c4", family="ours")
     for verb in ("fit", "predict"):
         assert re.search(r"31.6M lies off what the others say .*cross-entropy 5\.\d% above \(", ask(store, verb).words)

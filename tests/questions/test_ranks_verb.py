@@ -1,7 +1,6 @@
 """`ranks` and `entropy` as commands, on drawn stores: against loops over the tokens, and against what `fit` says."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from scipy.stats import linregress
 
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS as NAMES
 from rbpx.laws.ranks.family import FAMILIES
-from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
 from tests.same_answers.answers import STORES
 from tests.support.asking import Asked, ask
@@ -22,12 +20,11 @@ TRUTH = Truth(S=(1_000, 30_000, 1_000_000, 30_000_000), shared=0.1)
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Four sizes, 6,000 tokens each, asked over one connection."""
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four sizes, 6,000 tokens each."""
     root = tmp_path_factory.mktemp("drawn") / "store"
     write_store(root, TRUTH, seed=3, n_documents=60, n_tokens=100)
-    with connected_once():
-        yield root
+    return root
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from rbpx.runs.select.groups import select_trainings
 from rbpx.store.sql import connect
 from rbpx.store.store import Store
 from tests.support.asking import ask, groups, imported, refused, request
+from tests.support.raised import with_states
 from tests.support.tables import write_table
 
 TOKENS = 1_000_000  # of a step
@@ -168,18 +169,6 @@ def test_what_cannot_be_meant_of_a_schedule_is_one_line(
     assert not store.exists()
 
 
-def ladder_with_states(folder: Path, columns: dict[str, Any]) -> Path:
-    """Three sizes on four numbers of tokens each, of which the longest trainings have two states before their end."""
-    rows = [
-        {"model": f"{S:g}-{ratio}", "S": S, "D": (D := S * ratio * part), "loss_nats": loss(S, D) + 0.1 * (part < 1)}
-        | columns
-        for S in (60e6, 240e6, 960e6)
-        for ratio in (5, 20, 80, 320)
-        for part in ((0.25, 0.5, 1) if ratio == 320 else (1,))
-    ]
-    return bring(write_table(folder / "a.csv", rows), folder / "store")
-
-
 CONSTANT = {"schedule": "constant"}
 
 
@@ -199,7 +188,7 @@ def test_states_of_a_constant_rate_beside_single_ends_are_mixed_and_the_advice_i
     columns: dict[str, Any], tmp_path: Path
 ) -> None:
     """The column of rates says that nothing has decayed of what has several states, and nothing of what has one."""
-    store = ladder_with_states(tmp_path, columns)
+    store = with_states(tmp_path / "store", **columns)
     (group,), (last,) = groups(store, "decide"), groups(store, "decide", checkpoints="last")
     assert (group.is_mixed, last.is_mixed) == (True, False)
     first = ask(store, "decide", resamples=20).results[0].notes[0]

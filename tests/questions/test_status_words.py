@@ -2,13 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rbpx.status import Status
-from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
 from tests.support.asking import Asked, ask, imported
 from tests.support.composed import here
@@ -28,11 +26,10 @@ WORDS = {  # by what csv and json say
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [f"{text},{S},{y}" for text, values in POINTS.items() for S, y in zip(SIZES, values, strict=False)]
     store = imported(tmp_path_factory.mktemp("words") / "store", "\n".join(["dataset,S,loss_nats", *lines]))
-    with connected_once():
-        yield store
+    return store
 
 
 @pytest.fixture(scope="module")

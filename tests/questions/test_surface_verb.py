@@ -1,13 +1,11 @@
 """The question surface on drawn, imported and published trainings: rows, optima and statuses by plainer ways."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from rbpx.store.sql import connected_once
 from rbpx.store.store import Store
 from tests.support.asking import Asked, Rows, ask, imported
 from tests.support.synthetic import TrueSurface, write_surface
@@ -16,12 +14,11 @@ TRUTH = TrueSurface()
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A measured grid of 20 trainings."""
     root = tmp_path_factory.mktemp("surface") / "store"
     write_surface(root, TRUTH, 1, n_tokens=120)
-    with connected_once():
-        yield root
+    return root
 
 
 @pytest.fixture(scope="module")

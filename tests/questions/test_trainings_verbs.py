@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from scipy.stats import t as student_t
 
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
-from rbpx.store.sql import connected_once
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.stores import cell_records, columns_of
 from tests.support.synthetic import TrueSurface, write_surface
@@ -22,12 +20,11 @@ CHECKPOINTS = TrueSurface(S=(10_000, 640_000), D=(10**5, 3 * 10**5, 10**6, 3 * 1
 
 
 @pytest.fixture(scope="module")
-def grid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A measured grid of 16 trainings."""
     root = tmp_path_factory.mktemp("trainings") / "store"
     write_surface(root, TRUTH, 3, n_documents=20, n_tokens=100)
-    with connected_once():
-        yield root
+    return root
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +38,6 @@ def test_predictions_at_points_are_those_of_the_surface_through_the_runs(grid: P
     runs = sorted((float(record["size"]), record["training_tokens"], record["run_id"]) for record in cell_records(grid))
     nats = [-columns_of(grid / "runs" / run_id, "tokens")["logprob"].mean(dtype=np.float64) for *_, run_id in runs]
     plain = fit_surface(Runs.of([S for S, *_ in runs], [D for _, D, _ in runs], nats), n_replicates=0)
-    assert plain.surface is not None
     assert found[1]["y"] == pytest.approx(plain.surface.predict(1e6, 1e8).value, rel=1e-4)
     assert sum(found[0]["weights"].values()) == pytest.approx(1)
 

@@ -14,8 +14,7 @@ from tests.support.surfaces import grid, law
 
 def of_sizes(store: Path, S: np.ndarray, y: np.ndarray) -> Path:
     """Losses by size."""
-    lines = [f"{s:.0f},prose,{each!r}" for s, each in zip(S, y.tolist(), strict=True)]
-    return imported(store, "\n".join(["S,dataset,loss_nats", *lines]))
+    return imported(store, {"S": S, "loss_nats": y}, dataset="prose")
 
 
 @pytest.mark.parametrize(
@@ -99,10 +98,8 @@ def test_decide_says_by_a_form_what_surface_and_predict_say_by_it(tmp_path: Path
 
 def test_runs_that_repeat_their_text_are_predicted_where_others_did(tmp_path: Path) -> None:
     drawn = repeats.draw(repeats.PAPER, repeats.grid(), seed=3)
-    assert drawn.U_N is not None
-    columns = (each.tolist() for each in (drawn.S_N, drawn.D_N, drawn.U_N, drawn.y_N))
-    lines = [f"{S!r},{D!r},{U!r},c4,{y!r}" for S, D, U, y in zip(*columns, strict=True)]
-    store = imported(tmp_path / "store", "\n".join(["S,D,unique_tokens,dataset,loss_nats", *lines]))
+    columns = {"S": drawn.S_N, "D": drawn.D_N, "unique_tokens": drawn.U_N, "loss_nats": drawn.y_N}
+    store = imported(tmp_path / "store", columns, dataset="c4")
     targets: dict[str, Any] = {"S": [1e9, 4e9], "D": [2e10, 6e10], "grid": True, "resamples": 20}
     unique, repeated = (ask(store, "predict", **targets, unique_tokens=U) for U in (None, 2e9))
     of_unique, of_repeated = (
@@ -122,14 +119,8 @@ def test_runs_that_repeat_their_text_are_predicted_where_others_did(tmp_path: Pa
 def runs(store: Path) -> Path:
     """A grid of sizes and tokens about the law."""
     S, D = grid(4, 3)
-    y = law(S, D) * scatter(len(S))
-    lines = [f"{s:.0f},{d:.0f},prose,{each!r}" for s, d, each in zip(S, D, y.tolist(), strict=True)]
-    return imported(store, "\n".join(["S,D,dataset,loss_nats", *lines]))
-
-
-def scatter(n: int) -> np.ndarray:
-    """What runs differ from their law by, as a factor."""
-    return np.exp(0.004 * np.random.default_rng(3).standard_normal(n))
+    y = law(S, D) * np.exp(0.004 * np.random.default_rng(3).standard_normal(len(S)))
+    return imported(store, {"S": S, "D": D, "loss_nats": y}, dataset="prose")
 
 
 def test_at_a_size_that_has_a_run_predict_says_what_was_measured(tmp_path: Path) -> None:

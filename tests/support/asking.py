@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
 import pytest
 
 from rbpx.cli.registry import asking
@@ -112,14 +113,16 @@ def answer_or_refusal(store: Path | Store, verb: str, **keys: Any) -> str:
     return line
 
 
-def imported(store: Path, table: str | Path, source: str = "them", **keys: Any) -> Path:
+def imported(store: Path, table: Any, source: str = "them", **keys: Any) -> Path:
     """The store, into which other people's results were brought, of the family `toy` where nothing says another.
 
-    The table is a file, or what is in one with commas.
+    The table is a file, what is in one with commas, or what pandas makes a table of.
 
     Raises:
         RbpxError: it is not as it should be.
     """
+    if not isinstance(table, str | Path):
+        table = pd.DataFrame(table).to_csv(index=False)
     if isinstance(table, str):
         store.parent.mkdir(parents=True, exist_ok=True)
         path = store.with_name(f"{store.name}.csv")

@@ -5,12 +5,9 @@ from typing import Final
 
 import numpy as np
 
+from tests.support.loss_pairs import losses
+
 S: Final = np.geomspace(1e6, 1e9, 7)
-K, KAPPA, E_X, E_Y = 200 * 300**-0.9, 0.9, 1.7, 1.4  # where x = 1.7 + 300 S^-.3 and y = 1.4 + 200 S^-.27
-
-
-def losses(size: float) -> tuple[float, float]:
-    return E_X + 300 * size**-0.3, E_Y + 200 * size**-0.27
 
 
 def off(at: int, family: str) -> float:

@@ -99,15 +99,19 @@ def _of_documents(root: Path, n: int, in_order: bool = False) -> Found:
     return _fitted(root, k=1, laws=["rbp"], resamples=40)
 
 
+def with_states(store: Path, **columns: object) -> Path:
+    """Four trainings of each of three sizes, of which the longest have two states before their end."""
+    rows = [
+        {"model": f"{S:g}-{ratio}", "S": S, "D": (D := S * ratio * part), **columns}
+        | {"loss_nats": 1.7 + 400 / S**0.34 + 410 / D**0.28 + 0.1 * (part < 1)}
+        for S, ratio, part in product((6e7, 2.4e8, 9.6e8), (5, 20, 80, 320), (0.25, 0.5, 1))
+        if part == 1 or ratio == 320
+    ]
+    return imported(store, rows, dataset="c4")
+
+
 def _of_states(root: Path) -> Found:
-    """The longest of four trainings of each of three sizes has states before its end, at the rate of its end."""
-    rows = ["model,S,D,loss_nats,lr,dataset"]
-    for S, ratio, part in product((6e7, 2.4e8, 9.6e8), (5, 20, 80, 320), (0.25, 0.5, 1)):
-        if part == 1 or ratio == 320:
-            y = 1.7 + 400 / S**0.34 + 410 / (S * ratio * part) ** 0.28 + 0.1 * (part < 1)
-            rows.append(f"{S:g}-{ratio},{S},{S * ratio * part},{y},.001,c4")
-    store = imported(root, "\n".join(rows))
-    return _fitted(store, "surface", resamples=1, form="kaplan", objective="least_squares")
+    return _fitted(with_states(root, lr=1e-3), "surface", resamples=1, form="kaplan", objective="least_squares")
 
 
 def _recorded(name: str) -> Found:
