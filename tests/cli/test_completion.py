@@ -46,7 +46,6 @@ def script(own: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_bash_knows_the_function_for_rbpx(script: Path) -> None:
-    assert BASH is not None
     told = subprocess.run([BASH, "--norc", "-c", f"source {script}; complete -p rbpx"], capture_output=True, text=True)
     assert told.stdout == "complete -F _rbpx rbpx\n"
 

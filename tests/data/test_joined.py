@@ -33,7 +33,6 @@ def tokenizer(request: pytest.FixtureRequest, shared_data: Path, tmp_path_factor
 
 def documents() -> list[Document]:
     task = DatasetConfig(name="x", path="x", context=["q"], choices="c", right="r").task
-    assert task is not None
     rows: list[dict[str, Any]] = [{"q": context, "c": list(choices), "r": 0} for context, choices in ITEMS]
     return documents_of([(f"row {n}", item_of(row, task, lambda: "a row")) for n, row in enumerate(rows)])
 
@@ -52,8 +51,6 @@ def test_an_item_is_left_out_whole_where_a_choice_has_no_token_of_its_own(tokeni
     targets, cut = targets_of(tokenizer), dict[tuple[int, int], list[int]]()
     read = documents()
     for document, window in zip(read, cut_as_harness(read, tokenizer, 64), strict=True):
-        assert document.part is not None
-        assert document.part.choice is not None
         assert window.doc_id == document.doc_id
         cut[document.part.item, document.part.choice] = window.ids[window.scored].tolist()
         assert (window.n_bytes_scored > 0) == bool(window.n_scored)

@@ -74,7 +74,6 @@ def documents_of(path: Path, name: str, **keys: Any) -> list[Document]:
     known = yaml.safe_load((CONF / "dataset" / f"{name}.yaml").read_text()) | keys | {"path": str(path)}
     known |= {key: of(known[key]) for key, of in (("draw", Draw), ("chunk", Chunk)) if key in known}
     found = sample_here(DatasetConfig(**known), 6, 42, Store(path.parent / "store"))
-    assert found is not None
     return found.documents
 
 

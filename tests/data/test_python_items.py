@@ -48,5 +48,4 @@ def test_the_sample_is_the_text_that_studies_were_recorded_of(kind: str) -> None
     dataset = DatasetConfig(**OmegaConf.to_container(named))
     source = read_source(dataset.kind, None, dataset)
     recorded = re.search(rf"# texts: .*python_{kind} (\w+)", (EXPERIMENTS / "ladder_tasks.yaml").read_text())
-    assert recorded is not None
     assert text_hash(draw(source, 10_000, 42)).startswith(recorded[1])

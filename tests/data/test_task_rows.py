@@ -99,7 +99,6 @@ def written(path: Path, *rows: dict[str, Any]) -> str:
 
 def read(path: str, seed: int = 0, limit: int = 1000, **keys: Any) -> list[Document]:
     sample = sample_here(DatasetConfig(path=path, **keys), limit, seed, Store(Path(path).parent / "store"))
-    assert sample is not None
     return sample.documents
 
 
@@ -158,7 +157,6 @@ def test_examples_stand_before_each_item_and_never_hold_it(tmp_path: Path) -> No
         assert own == bare.text
         assert len(examples) == 3
         assert bare.text not in examples
-        assert document.part is not None
         assert document.text[document.part.n_context :] == pairs([bare])[0][1]
     first = read(path, fewshot=2, fewshot_seed=None, **keys)
     assert {tuple(d.text.split("\n\n")[:2]) for d in first if not d.text.endswith(("0+1=1", "1+1=2"))} == {
@@ -199,7 +197,6 @@ def test_choices_of_an_item_have_the_same_examples_of_its_own(tmp_path: Path) ->
     drawn = read(written(tmp_path / "rows.jsonl", *rows), fewshot_draw=FewshotDraw.item, **keys)
     before: dict[str, set[str]] = {}
     for document in drawn:
-        assert document.part is not None
         before.setdefault(document.source_id, set()).add(document.text[: document.part.n_context])
     assert {len(contexts) for contexts in before.values()} == {1}
     assert len({next(iter(contexts)).rpartition("\n\n")[0] for contexts in before.values()}) > 6

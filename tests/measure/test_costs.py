@@ -37,7 +37,6 @@ def test_flops_are_those_that_torch_counts(model_type: str) -> None:
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(input_ids=ids_BT, use_cache=False)
     shape = architecture_of(model)
-    assert shape is not None
     n_flops = flops(shape, tokens_read([48] * 3, ids_BT.numel()))
     assert counter.get_total_flops() <= n_flops <= 1.015 * counter.get_total_flops()
 
@@ -45,7 +44,6 @@ def test_flops_are_those_that_torch_counts(model_type: str) -> None:
 def test_the_shape_of_a_configuration_is_that_of_the_model_made_of_it() -> None:
     shape = {"model_type": "qwen2", **PLAIN, **SMALL["qwen2"], "tie_word_embeddings": False}
     model, read = build(shape), read_architecture(shape)
-    assert read is not None
     assert read.total_params == total_params(model)
     assert read.total_params - read.non_embedding_params == 2 * 1000 * 256
     assert (read.vocab_size, read.head_width, read.layers, read.inner) == (1000, 256, 3, 700)
@@ -54,7 +52,6 @@ def test_the_shape_of_a_configuration_is_that_of_the_model_made_of_it() -> None:
 
 def test_the_shape_of_opt_350m_has_a_narrow_head() -> None:
     read = read_architecture(read_family("opt").shape_of("350m"))
-    assert read is not None
     assert (read.width, read.head_width, read.context) == (1024, 512, 2048)
 
 

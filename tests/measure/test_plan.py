@@ -130,7 +130,6 @@ def test_what_items_begin_with_alike_is_planned_once(cwd: Path, tmp_path: Path) 
     words += ("dataset.right=right", "--store", str(tmp_path / "store"))
 
     folder = local_folder(bundled_id("3k"))
-    assert folder is not None
     windows = cut_as_harness(documents(questions, choices, before), load_tokenizer(folder, "3k"), 512)
     n_read, n_pairs = read_once(windows)
     assert n_read < sum(window.n_read for window in windows) / 3

@@ -54,7 +54,6 @@ def test_an_olmoe_of_released_shape_has_its_published_active_parameters() -> Non
 
 def test_costs_are_of_the_active_parameters() -> None:
     read = architecture_of(build("mixtral", {}))
-    assert read is not None
     assert read.active_params == read.non_embedding_params - 4 * EXPERT
     two, one = (flops(read, TokensRead(0, n, 0)) for n in (2, 1))
     assert two - one == 2 * read.active_params

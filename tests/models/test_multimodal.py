@@ -123,7 +123,6 @@ def test_a_plan_knows_a_model_whose_layers_have_heads_of_several_widths(tmp_path
     """Gemma 4: 4 heads of 8 in one layer, of 512 in the other."""
     whole_model("gemma4", tmp_path)
     read = read_architecture(tmp_path)
-    assert read is not None
     assert read.attention_width == (4 * 8 + 4 * 512) / 2
     assert read.non_embedding_params == load(tmp_path).non_embedding_params
     words = ("model=hub", f"model.id={tmp_path}", "dataset=pydoc", "limit=2", f"store={tmp_path / 'store'}")
@@ -134,7 +133,6 @@ def test_a_plan_knows_a_model_whose_layers_have_heads_of_several_widths(tmp_path
 def test_memory_is_that_of_the_towers_too() -> None:
     config = tiny_multimodal("gemma3")
     read = read_architecture(config.to_dict())
-    assert read is not None
     held = sum(p.numel() for p in auto_class(config).from_config(config).parameters())
     assert read.weights_mib("float32") == held * 4 / 2**20
     assert held > read.total_params

@@ -99,7 +99,6 @@ def test_the_summary_says_the_slope_of_the_line_through_counted_shares(text: str
         r2 = np.corrcoef(np.log(SIZES[:4]), ln_y)[0, 1] ** 2
         said = words_of(text)[words_of(text).index(f"drawn on {dataset} 4 sizes") :]
         found = re.search(r"α of −ln RBP1(\d\.\d{3})95 %: (-?[\d.]+) to ([\d.]+) R² (\d\.\d{3})", said)
-        assert found is not None
         assert float(found[1]) == pytest.approx(alpha, abs=6e-4)
         assert f"−ln RBP1 is {1 - 10**-alpha:.0%} lower" in said
         assert float(found[4]) == pytest.approx(r2, abs=6e-4)
@@ -112,7 +111,6 @@ def test_the_backtest_of_the_summary_is_that_of_a_line_through_the_smaller_sizes
     error = np.exp(level + slope * np.log(SIZES[3])) / y[-1] - 1
     said = words_of(text)[words_of(text).index("drawn on prose 4 sizes") :]
     found = re.search(r"error of the prediction([+−-][\d.]+)%", said)
-    assert found is not None
     assert float(found[1].replace("−", "-")) == pytest.approx(100 * error, abs=0.06)
 
 
@@ -422,7 +420,6 @@ def test_a_page_of_two_variants_opens_with_what_the_change_is_worth_and_trains_b
         r"On c4 toy:new has the cross-entropy that toy:base has at ([\d.]+) \(95 %: ([\d.]+) to ([\d.]+)\) times",
         worth,
     )
-    assert said is not None
     m, lo, hi = map(float, said.groups())
     assert m == pytest.approx(1.25**2, rel=0.01)
     assert lo <= m <= hi

@@ -165,7 +165,6 @@ def test_what_is_kept_out_is_said_of_each_record_and_the_rest_comes(tmp_path: Pa
     cells[0].write_bytes(b"{")
     cells[1].rename(cells[1].with_name("other.json"))
     other = two.record("cells", cells[2].stem)
-    assert other is not None
     two.write_record("cells", cells[2].stem, other | {"run_id": two.run_ids()[0]})
     said = merge(one, Folder(two))
     assert [line.split(": ")[0] for line in said.skipped] == [

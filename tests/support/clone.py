@@ -43,8 +43,6 @@ class Clone:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _COMMANDS], env=self._environment, stdin=pipe, stdout=pipe, text=True
             )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         print(json.dumps([[str(word) for word in words], str(cwd)]), file=self._process.stdin, flush=True)
         status, stdout, stderr = json.loads(self._process.stdout.readline())
         assert status == 0, stderr

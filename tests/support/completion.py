@@ -28,7 +28,6 @@ def offered(script: Path, *words: str, cwd: Path | None = None) -> list[str]:
     asked = (
         f"source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words)}; _rbpx; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     )
-    assert BASH is not None
     done = subprocess.run([BASH, "--norc", "-c", asked], capture_output=True, text=True, check=True, cwd=cwd)
     assert done.stderr == ""
     return [line for line in done.stdout.splitlines() if line]
@@ -37,7 +36,6 @@ def offered(script: Path, *words: str, cwd: Path | None = None) -> list[str]:
 @contextmanager
 def terminal(script: Path, cwd: Path, first: str) -> Iterator[int]:
     """The keyboard of an interactive bash that writes the words given to `rbpx` into the file `words`."""
-    assert BASH is not None
     keyboard, end = pty.openpty()
     environment = {**os.environ, "HOME": str(cwd), "TERM": "dumb", "PS1": "READY"}
     process = subprocess.Popen(

@@ -54,7 +54,6 @@ def score(loaded: LoadedModel, documents: list[Document]) -> list[Scored]:
 def item_documents(rows: list[dict[str, Any]], **keys: Any) -> list[Document]:
     """The documents of items that these keys make of rows."""
     task = DatasetConfig(name="x", path="x", **keys).task
-    assert task is not None
     return documents_of([(str(n), item_of(row, task, lambda: "a row")) for n, row in enumerate(rows)])
 
 

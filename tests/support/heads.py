@@ -129,7 +129,6 @@ def check_in_16_bits(name: str, folder: Path, dtype: str) -> None:
     """Logits are float32 products of 16-bit weights and states, and then what the model does behind its head."""
     loaded = load(folder, dtype)
     assert loaded.head.after == HEADS[name][2], "its digits come from the configuration, not from a rounded probe"
-    assert loaded.head.logits is not None
     with torch.no_grad():
         states_ND = head_input(loaded.model, torch.arange(40)[None])[0]
         logits = loaded.head.logits(states_ND)
@@ -148,7 +147,6 @@ def check_little(name: str, folder: Path, dtype: str) -> None:
     """A factor near 1 or a high cap is found in this precision."""
     loaded = load(folder, dtype)
     assert loaded.head.after == LITTLE[name][2]
-    assert loaded.head.logits is not None
     with torch.no_grad():
         states_BTD = 20 * head_input(loaded.model, torch.arange(40)[None])  # logits of up to 100, where a cap is felt
         logits_NV = loaded.head.logits(states_BTD[0])

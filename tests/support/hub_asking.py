@@ -37,8 +37,6 @@ class Asker:
 
     def ask(self, **asked: Any) -> Told:
         """Ask, and wait for the answer."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         print(json.dumps(asked), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         assert line, self.stop()

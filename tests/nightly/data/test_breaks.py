@@ -23,7 +23,6 @@ def test_tokens_before_every_break_are_those_of_the_beginning_alone(
     kind: str, tokenizers: dict[str, Any], text: str
 ) -> None:
     rule = break_rule(tokenizers[kind])
-    assert rule is not None
     whole = plain_first_tokens(tokenizers[kind], text, len(text) * 5)
     for place in rule.finditer(text):
         beginning = plain_first_tokens(tokenizers[kind], text[: place.start()], len(text) * 5)

@@ -36,7 +36,6 @@ def brought(hub: Hub) -> list[str]:
 def others(shared_data: Path) -> Iterator[Hub]:
     """A hub with the known datasets."""
     with serving_others() as hub:
-        assert hub.datasets is not None
         add_known(hub.datasets, shared_data / "data")
         yield hub
 
@@ -56,7 +55,6 @@ def test_the_command_that_is_named_fetches_the_texts_once_and_then_no_network_is
     assert typed[:4] == ["python", "-m", "rbpx", "download"], "one command fetches all of it"
     rows = rows_of(rbpx(*typed[3:], "--format", "json", cwd=cwd, env=env, check=0))
     assert [(row["state"], row["n_bytes_here"]) for row in rows.values()] == [("fetched", 0)] * 2
-    assert others.datasets is not None
     gsm8k = others.datasets.repos["openai/gsm8k"]
     files = {path: raw for path, raw in gsm8k.revisions["main"].items() if path.startswith("main/")}
     sent = {path.partition("/resolve/")[2].partition("/")[2]: n for path, n in others.sent.items() if "gsm8k/" in path}
