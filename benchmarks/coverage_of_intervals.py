@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import coverage_of_answers, coverage_of_laws
+from benchmarks import coverage_of_answers, coverage_of_audits, coverage_of_laws
 from benchmarks.prediction_coverage import Truth
 from rbpx.laws.families.multiplier import Offset
 from rbpx.laws.intervals.estimate import document_weights
@@ -40,7 +40,6 @@ from rbpx.runs.select.groups import select
 from rbpx.runs.tokens import tokens_of
 from rbpx.store.sql import connect
 from tests.support import drawn_answers, repeats
-from tests.support.audits import covered_shifts
 from tests.support.draws import fewest, holds, inside
 from tests.support.surfaces import grid, law, ratios
 from tests.support.synthetic import Truth as OfStore
@@ -227,7 +226,7 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Held]]]:
     yield "emergence: C N S^-alpha", lambda d: {"alpha": sum(coverage_of_answers.joint_intervals(d)[0])}
     yield "attempts: items and samples", coverage_of_answers.of_items_and_samples
     yield "attempts: forecasts", lambda d: {"pass@k": coverage_of_answers.of_forecasts(d)}
-    yield "audit", covered_shifts
+    yield "audit", coverage_of_audits.of_shifts
     yield "improvements", of_improvements
     yield "stores", coverage_of_answers.of_stores
 

@@ -50,7 +50,7 @@ from rbpx.models.load import LoadedModel, load_model
 from tests.support.families import read_family
 from tests.support.ladder import bundled_id
 from tests.support.published_texts import FILES, published
-from tests.support.real_tokenizers import build_real
+from tests.support.real_tokenizers import real_config, write_tokenizer
 
 WINDOW, PER_BATCH, TOP = 512, 4096, 10_000
 SHAPES = {
@@ -61,6 +61,24 @@ SHAPES = {
 TEXTS = {"HotpotQA": "hotpotqa", "HumanEval": "humaneval", "WikiText": "wikitext"}
 
 Way = Callable[[LoadedModel, Sequence[Window]], "np.ndarray[Any, Any] | None"]  # ranks in order of the windows given
+
+
+def build_real(arch: str, tokenizers: Path, folder: Path, context: int = 128) -> Path:
+    """A model of one layer, 16 wide; OPT's weights are a pickle, as on the hub."""
+    from transformers import AutoModelForCausalLM
+
+    config = real_config(arch, 16, context, **{"init_std" if arch == "opt" else "initializer_range": 0.3})
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(config)
+    folder.mkdir(parents=True)
+    if arch == "opt":
+        config.save_pretrained(folder)
+        torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    else:
+        model.save_pretrained(folder)
+    write_tokenizer(arch, tokenizers, folder)
+    return folder
 
 
 def random_model(size: str, data: Path, place: Path, dtype: str, device: torch.device) -> LoadedModel:

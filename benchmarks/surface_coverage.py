@@ -16,7 +16,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.support.surfaces import draw, grid, held, held_on_line, ratios, straight
+from rbpx.laws.surface.averaged import predict_on_line
+from rbpx.laws.surface.design import judge_design
+from tests.support.surfaces import Drawn, draw, grid, held, ratios, straight
 
 GOOD = {
     "grid 4 x 4": (grid(4, 4), {}),
@@ -27,6 +29,13 @@ GOOD = {
     "grid 5 x 4, checkpoints": (grid(5, 4), {"checkpoints": 4}),
 }
 LINES = {"16 runs on a line": straight(16), "16 runs within 5 %": straight(16, 0.05)}
+
+
+def held_on_line(drawn: Drawn) -> bool:
+    """Whether the prediction near the line of a collinear design contains the new run."""
+    design = judge_design(drawn.runs.S_N, drawn.runs.D_N)
+    on_line = predict_on_line(drawn.runs, design, *drawn.new).y
+    return on_line.ends[0] <= drawn.new_y <= on_line.ends[1]
 
 
 def main(draws: int) -> None:

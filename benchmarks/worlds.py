@@ -1,6 +1,6 @@
 """Counts what statuses say: how often they doubt laws that are true, and whether predictions without one hold.
 
-A world (`tests/support/worlds.py`) is where ladders are drawn from, and one more model ten times as large. In some the
+A world (`drawn_worlds.py`) is where ladders are drawn from, and one more model ten times as large. In some the
 law is one of the forms of a prediction (`combined`), in others it fails along the axis. Beside the statuses stands an
 oracle, who knows what departs. Then what each status of a prediction predicts: on those ladders and others, over 1.2
 and 2 decades, with a new model .5 and 1.5 decades larger, and on the public series of `public_series.py`.
@@ -8,20 +8,89 @@ and 2 decades, with a new model .5 and 1.5 decades larger, and on the public ser
     python benchmarks/worlds.py [DRAWS, default 200]
 """
 
+import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.drawn_worlds import FAILING, TRUE, World
 from benchmarks.public_series import FEWEST, REFERENCE, series
+from rbpx.laws.power.law import fit_power_law
+from rbpx.laws.prediction.prediction import average_forms, score
+from rbpx.laws.prediction.verdict import backtest, backtest_averaged, judge, judge_averaged
 from rbpx.status import Status, in_order
-from tests.support.judged import ROWS, Judged, judged_ladder, ladders, share
-from tests.support.worlds import FAILING, TRUE, World
+
+ROWS: Final = ("law", "combined")
+TESTS: Final = {
+    *(Status.bends, Status.backtest_failed, Status.intervals_missed),
+    *(Status.one_run, Status.uneven_scatter),
+}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is said of one ladder.
+
+    Attributes:
+        is_inside: whether the interval of the prediction over forms holds the new model.
+        error: of its median, |ln y|.
+        interval_score: of the interval (`rbpx.laws.prediction.prediction.score`); NaN where it is open.
+        statuses: of each row.
+    """
+
+    is_inside: bool
+    error: float
+    interval_score: float
+    statuses: dict[str, tuple[Status, ...]]
+
+    def is_doubted(self, row: str) -> bool:
+        """Whether a test of the row found something."""
+        return not TESTS.isdisjoint(self.statuses[row])
+
+
+def judged(world: World, n: int, scatter: float, rng: np.random.Generator, knows_tokens: bool = False) -> Judged:
+    """Draw a ladder; fit, predict and judge it as a group of runs is."""
+    S, y = (column.tolist() for column in world.draw(n, scatter, rng))
+    return judged_ladder(S[:-1], y[:-1], S[-1], y[-1], world.tokens_of(n) if knows_tokens else None)
+
+
+def judged_ladder(
+    S: Sequence[float], y: Sequence[float], S_new: float, y_new: float, tokens: Sequence[float] | None = None
+) -> Judged:
+    """Fit, predict and judge a ladder as a group of runs is, and compare with a new model."""
+    of_law = backtest(lambda m: fit_power_law(S[:m], y[:m]), S, y)
+    answers, over = average_forms(S, y, [S_new]), backtest_averaged(S, y)
+    answer = answers[0]
+    reasons = judge(fit_power_law(S, y), of_law, None, tokens)
+    scored = score(answer.y, answer.lo or math.nan, answer.hi or math.nan, y_new)
+    return Judged(
+        is_inside=answer.lo is not None and answer.hi is not None and answer.lo <= y_new <= answer.hi,
+        error=abs(math.log(answer.y / y_new)),
+        interval_score=math.nan if scored is None else scored.interval_score,
+        statuses={"law": reasons, "combined": judge_averaged(reasons, answer, S, y, over)},
+    )
+
+
+@cache
+def ladders(world: World, n: int, scatter: float, draws: int, knows_tokens: bool = False) -> list[Judged]:
+    """Draw and judge ladders, always the same ones."""
+    rng = np.random.default_rng([zlib.crc32(world.name.encode()), n, round(1000 * scatter)])
+    return [judged(world, n, scatter, rng, knows_tokens) for _ in range(draws)]
+
+
+def share(of: Iterable[bool]) -> float:
+    """The share that holds; NaN without any."""
+    values = list(of)
+    return sum(values) / len(values) if values else math.nan
 
 
 def print_false_alarms(draws: int) -> list[Judged]:

@@ -5,8 +5,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
-
 ROWS = {"gpt2": 50257, "opt": 50272, "gpt_neox": 50304, "qwen2": 151936}
 HELLO_WORLD = {"gpt2": [15496, 995], "opt": [2, 31414, 232], "gpt_neox": [12092, 1533], "qwen2": [9707, 1879]}
 _FILES = {
@@ -50,24 +48,6 @@ def real_config(arch: str, hidden_size: int, context: int, **more: Any) -> Any:
     own |= {"hidden_size": hidden_size, "num_hidden_layers": 1, "num_attention_heads": 2}
     own |= {"max_position_embeddings": context, "tie_word_embeddings": arch not in ("gpt_neox", "llama")}
     return AutoConfig.for_model(arch, vocab_size=ROWS["gpt_neox" if arch == "llama" else arch], **own, **more)
-
-
-def build_real(arch: str, tokenizers: Path, folder: Path, context: int = 128) -> Path:
-    """A model of one layer, 16 wide; OPT's weights are a pickle, as on the hub."""
-    from transformers import AutoModelForCausalLM
-
-    config = real_config(arch, 16, context, **{"init_std" if arch == "opt" else "initializer_range": 0.3})
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = AutoModelForCausalLM.from_config(config)
-    folder.mkdir(parents=True)
-    if arch == "opt":
-        config.save_pretrained(folder)
-        torch.save(model.state_dict(), folder / "pytorch_model.bin")
-    else:
-        model.save_pretrained(folder)
-    write_tokenizer(arch, tokenizers, folder)
-    return folder
 
 
 def load_real(arch: str, tokenizers: Path, folder: Path) -> Any:

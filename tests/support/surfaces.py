@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.surface.averaged import predict_on_line
-from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import FORMS, fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.laws.surface.surface import SurfaceParameters, optimum
@@ -106,13 +104,6 @@ def held(drawn: Drawn, n_replicates: int = 200) -> dict[str, bool]:
         name: (-math.inf if each.lo is None else each.lo) <= truth <= (math.inf if each.hi is None else each.hi)
         for name, (each, truth) in of.items()
     }
-
-
-def held_on_line(drawn: Drawn) -> bool:
-    """Whether the prediction near the line of a collinear design contains the new run."""
-    design = judge_design(drawn.runs.S_N, drawn.runs.D_N)
-    on_line = predict_on_line(drawn.runs, design, *drawn.new).y
-    return on_line.ends[0] <= drawn.new_y <= on_line.ends[1]
 
 
 @lru_cache
