@@ -132,3 +132,5 @@ def test_an_error_is_counted_in_the_standard_deviation_of_its_side() -> None:
     assert error_in_sd(Estimate(2.0), 2.1) is error_in_sd(y, 0.0) is None
     twice = widen(y, 2.0)
     assert (twice.lo, twice.hi) == (pytest.approx(2 * math.exp(-0.2)), pytest.approx(2 * math.exp(0.6)))
+    around_0 = Estimate(2.0, -1.0, 3.0)
+    assert widen(around_0, 2.0) is around_0, "there is no width in ln y"
