@@ -82,8 +82,10 @@ def _lock(connection: duckdb.DuckDBPyConnection, root: Path | None = None) -> No
         connection.execute("SET allowed_directories = $1", [[f"{root}/", f"{pattern(str(root))}/"]])
     connection.execute("SET autoinstall_known_extensions = false; SET autoload_known_extensions = false")
     connection.execute("SET python_enable_replacements = false; SET enable_external_access = false")
-    # A bar would be printed among rows.
-    connection.execute("SET enable_progress_bar = false; SET lock_configuration = true")
+    ((has_bar,),) = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if has_bar:  # it would be printed among rows; a notebook without ipywidgets has none, and refuses to be told so
+        connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET lock_configuration = true")
 
 
 @contextmanager
