@@ -1,6 +1,6 @@
 """Imports a table of other people's results into a store: checks every row and writes all of them or none."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -112,29 +112,32 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
                 if path.stem != written:
                     path.unlink(missing_ok=True)
     gone = unsaid(before, judged.read)
-    left_out = (n_not_chosen, reading.n_empty, n_replaced, judged.n_repeated, 0 if named else reading.n_missing)
+    again = "a later" if config.keep == "last" else "an earlier"
+    left_out = (
+        (n_not_chosen, "row", "that where= does not choose"),
+        (reading.n_empty, "row", "without a value, empty or NaN"),
+        (n_replaced, "row", f"of which {again} one says the same step again ({typed(keep=config.keep)})"),
+        (judged.n_repeated, "row", "that an earlier row says already"),
+        (0 if named else reading.n_missing, "value", "that are empty or NaN"),
+    )
     notes = [*_told(name, reading, columns, config, left_out), *([unfinished] if unfinished else ())]
     notes += [*_told_gone(gone, before.num_rows, name, config), *told_diverged(judged.read, wide, columns, config)]
     return Imported(judged, reading.n_planned, gone.num_rows, tuple(notes))
 
 
 def _told(
-    file: str, reading: ObservationFile, columns: Columns, config: ImportConfig, left_out: Sequence[int]
+    file: str,
+    reading: ObservationFile,
+    columns: Columns,
+    config: ImportConfig,
+    left_out: Iterable[tuple[int, str, str]],
 ) -> Iterator[str]:
     ignored = [name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)]
     if ignored:
         yield f"ignored columns of {file}: {named_of(ignored, _LISTED)}"
     if reading.n_planned:
         yield f"took {number_of(reading.n_planned, 'rate')} of {file} without a value as plans of runs"
-    again = "a later" if config.keep == "last" else "an earlier"
-    why = (
-        "row that where= does not choose",
-        "row without a value, empty or NaN",
-        f"row of which {again} one says the same step again ({typed(keep=config.keep)})",
-        "row that an earlier row says already",
-        "value that are empty or NaN",
-    )
-    for n, (noun, _, which) in zip(left_out, (each.partition(" ") for each in why), strict=True):
+    for n, noun, which in left_out:
         if n:
             yield f"left out {number_of(n, noun)} of {file} {which}"
     if reading.steps is not None:
