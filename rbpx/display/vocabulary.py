@@ -81,10 +81,15 @@ def in_digits(digits: int) -> Callable[[float | None], str]:
     return partial(significant, digits=digits)
 
 
-def widening_of(row: Mapping[str, Any]) -> str:
+def widening(times: float | None) -> str:
+    """How many times an interval was widened; empty where that is not worth a word."""
+    return rough(times) if times and times >= _WIDENED else ""
+
+
+def said_of_widening(row: Mapping[str, Any]) -> str:
     """Says by how much backtests widened the interval of a row; nothing of less than a twentieth."""
-    times = row.get("widened") or 1.0
-    return f", widened {rough(times)} times by its backtests" if times >= _WIDENED else ""
+    times = widening(row.get("widened"))
+    return f", widened {times} times by its backtests" if times else ""
 
 
 def told_apart(*values: float | None, digits: int = 3) -> list[str]:

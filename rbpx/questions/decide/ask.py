@@ -8,7 +8,7 @@ from typing import Any, Final
 import duckdb
 
 from rbpx.display.table import STATUS, Table, interval, table_of
-from rbpx.display.vocabulary import amount, in_digits, percent, rough, short, spoken, whole, widening_of
+from rbpx.display.vocabulary import amount, in_digits, percent, rough, said_of_widening, short, spoken, whole
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.surface.next_runs import LEAST
@@ -60,7 +60,8 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: DecideK
     drawn = partial(figures, group, decisions, request.seed)
     asks, notes = request.next is not None, [*said_of_runs(group, [each.trained for each in decisions])]
     notes += [line for each in decisions for line in _said_of_largest(each)]
-    notes += _said_of_change(select_runs(connection, request), group.first)
+    if group.first.variant is not None:
+        notes += _said_of_change(select_runs(connection, request), group.first)
     titles = [f"{each.trained.title}: " if len(decisions) > 1 else "" for each in decisions]
     said = [f"{title}{each}" for title, of in zip(titles, decisions, strict=True) for each in _said(of, request.next)]
     return Result([group], rows, [*_tables(group, decisions, asks)], said, drawn, notes=notes)
@@ -164,7 +165,7 @@ def _best(of: Decision, row: Record) -> str:
         said += f" to serve {spoken(row['T'])} at the loss of the best run of {budget}{saved}"
     else:
         loss = "loss" if of.trained.law == "cross_entropy" else of.trained.title
-        said += f": {loss} {_between(row, 'y', in_digits(4))}{widening_of(row)}, the best of {budget}"
+        said += f": {loss} {_between(row, 'y', in_digits(4))}{said_of_widening(row)}, the best of {budget}"
     if row["S_lo"] is not None and row["S_hi"] is not None:
         said += f"; the best size is {spoken(row['S_lo'])} to {spoken(row['S_hi'])}"
     return f"{said}; {_trust(of, row)}."

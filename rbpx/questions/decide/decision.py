@@ -104,11 +104,8 @@ def _answers(
     request: DecideKeys,
 ) -> Iterator[Record]:
     runs, seed, points = fits[0].runs, request.seed, request.points_to_predict()
-    reasons, T, within = (
-        [*reasons, *missed_by_budgets(budget_tests)],
-        request.inference_tokens,
-        request.inference_within,
-    )
+    T, within = request.inference_tokens, request.inference_within
+    reasons = [*reasons, *missed_by_budgets(budget_tests)]
     found: list[tuple[str, BestRun | None]] = []
     if any(map(fits[0].finds_best, wanted)):
         found += [("best", best_run(fits, C, budget_tests, seed)) for C in wanted]

@@ -13,11 +13,11 @@ from rbpx.display.vocabulary import (
     law_order,
     law_title,
     percent,
-    rough,
+    said_of_widening,
     short,
     spoken,
     told_apart,
-    widening_of,
+    widening,
 )
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.law import FixedParameter
@@ -132,7 +132,7 @@ def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] 
         return
     trust = "" if status is Status.ok else f"; do not rely on it: {status.finding}"
     if status is Status.ok and of and row["n_inside"] >= 0.8 * of:
-        trust = f"; every check passes{' at that width' if widening_of(row) else ''}"
+        trust = f"; every check passes{' at that width' if said_of_widening(row) else ''}"
     if status is Status.beyond:
         trust = f"; too far out to rely on, {short(row['beyond'])} times beyond what was measured"
     tests = "too few runs for a backtest"
@@ -153,7 +153,7 @@ def without_largest_clause(rows: Iterable[Record], n: int) -> str:
 
 def _between(row: Record) -> str:
     at_once = f" for all {row['n_joint']} points at once" if row.get("n_joint") else ""
-    at_once += widening_of(row)
+    at_once += said_of_widening(row)
     if row["lo"] is None:
         return f"{short(row['y'])} (no interval)"
     y, lo, hi = told_apart(row["y"], row["lo"], row["hi"])
@@ -176,7 +176,7 @@ TESTED: Final = (
 
 
 def _times(widened: float) -> str:
-    return rough(widened) if widening_of({"widened": widened}) else UNKNOWN
+    return widening(widened) or UNKNOWN
 
 
 WIDENED: Final = Column(
@@ -209,7 +209,7 @@ def prediction_tables(
         return shown(row) | {"weights": weights or None}
 
     at = (S, D) if any(row.get("D") for row in answers) else (S,)
-    wider = (WIDENED,) if any(map(widening_of, answers)) else ()
+    wider = (WIDENED,) if any(map(said_of_widening, answers)) else ()
     columns, first = (LAW, *at, *_PREDICTED, *wider, *TESTED, STATUS), "law S D y widened mean_error status"
     yield table_of("predictions", *columns, first=first).of(title, map(shown, answers), about)
     methods = table_of(
