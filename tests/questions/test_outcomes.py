@@ -141,7 +141,7 @@ def test_documents_that_are_all_alike_leave_the_scatter_of_the_models() -> None:
     alike = (np.tile(passed, (50, 1)), np.tile(trials, (50, 1)))
     fit = fit_outcomes(Outcomes(np.array([1e5, 1e6, 1e7]), np.full(3, 2.0), passed, trials, *alike))
     assert fit.alpha.stderr == pytest.approx(0, abs=1e-9)
-    assert fit.alpha.lo < fit.alpha.value - 0.05  # type: ignore[operator]
+    assert fit.alpha.lo < fit.alpha.value - 0.05
 
 
 def test_resamples_that_tell_no_law_take_the_interval_with_them() -> None:
