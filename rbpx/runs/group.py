@@ -16,7 +16,7 @@ from rbpx.ties import Ties
 
 if TYPE_CHECKING:
     from rbpx.laws.numeric import Floats
-    from rbpx.runs.documents import Documents
+    from rbpx.runs.units import Documents
 
 
 class By(StrEnum):
@@ -121,7 +121,7 @@ class Group:
     def weights(self, request: Resampled) -> "Floats":
         """How often each document is drawn in each replicate, [B, D]."""
         # Imported here: it loads the statistics of resampling, which `status` does not need.
-        from rbpx.runs.documents import Documents
+        from rbpx.runs.units import Documents
 
         documents = self.documents or Documents.alone(self.n_documents)
         return documents.weights(request.resamples, request.seed)

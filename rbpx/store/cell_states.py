@@ -19,6 +19,7 @@ from rbpx.config.options import Bos, Joined
 from rbpx.config.text.dataset import ProtocolConfig
 from rbpx.errors import reason
 from rbpx.files.entries import atomic_write_text
+from rbpx.store.messages import warn_damage
 from rbpx.store.records import need_fault, read_json, sealed
 from rbpx.store.store import RUNNING, Record, Store, now
 
@@ -117,7 +118,7 @@ def read_heartbeats(store: Store) -> dict[str, LastHeartbeat]:
         except (OSError, ValueError) as problem:  # the machine stopped amid a write
             fault = reason(problem)
         if fault is not None:
-            store.warn(f"{RUNNING}/{path.name}", fault, "remove that file")
+            warn_damage(store.root, f"{RUNNING}/{path.name}", fault, "remove that file")
             continue
         alive = abs(time.time() - written) < _SILENT_S and _may_live(facts)  # clocks of hosts may differ by less
         heartbeats[facts["cell_key"]] = LastHeartbeat(facts, alive)

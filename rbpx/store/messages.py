@@ -13,13 +13,20 @@ from typing import Final
 
 LOGGER: Final = "rbpx"
 logging.getLogger(LOGGER).addHandler(logging.NullHandler())  # without it Python prints warnings to stderr
+_LOGGER: Final = logging.getLogger(__name__)
 _LINES_OF_DAMAGE: Final = 5
 _STORE: Final = "damaged_store"  # attribute of a log record
 
 
-def warn_damage(logger: logging.Logger, store: Path, line: str) -> None:
+def warn_damage(store: Path, what: str, fault: str, remedy: str) -> None:
     """Log that something in a store is left out, with halves of surrogate pairs escaped for the stream."""
-    logger.warning(line.encode("utf-8", "backslashreplace").decode(), extra={_STORE: store})
+    line = f"{what} in store={store} is left out: {fault}; {remedy}"
+    _LOGGER.warning(line.encode("utf-8", "backslashreplace").decode(), extra={_STORE: store})
+
+
+def warn_run(store: Path, run_id: str, fault: str) -> None:
+    """Log that a run is damaged and left out."""
+    warn_damage(store, f"run {run_id}", fault, f"rbpx store rm {run_id}, then run the line that measured it again")
 
 
 class MessageHandler(logging.Handler):

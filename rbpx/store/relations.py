@@ -23,6 +23,7 @@ from rbpx.errors import MeasureError
 from rbpx.files.digest import digest
 from rbpx.files.entries import atomic_write
 from rbpx.store import schema
+from rbpx.store.messages import warn_damage, warn_run
 from rbpx.store.parquet import asked_fault, end_fault
 from rbpx.store.records import (
     BESIDE,
@@ -144,14 +145,15 @@ def _linked(
         run_id = cell["run_id"]
         fault = contradiction(cell, facts[run_id]) if run_id in facts else None
         if fault:
-            store.warn(f"cells/{path.name}", fault, "remove that file, then run the line that made it again")
+            again = "remove that file, then run the line that made it again"
+            warn_damage(store.root, f"cells/{path.name}", fault, again)
         elif run_id in facts:
             linked[path] = cell
         elif run_id not in there:
             gone = f"{cell['family']} {cell['size']} on {cell['dataset']} is gone"
-            store.warn(f"run {run_id}", gone, "run the line that measured it again")
+            warn_damage(store.root, f"run {run_id}", gone, "run the line that measured it again")
     for run_id in store.unlinked(facts, {cell["run_id"] for cell in cells.values()}):
-        store.warn(f"run {run_id}", UNLINKED, LINK)
+        warn_damage(store.root, f"run {run_id}", UNLINKED, LINK)
     return linked
 
 
@@ -159,7 +161,7 @@ def _has_tables(store: "Store", facts: Record) -> bool:
     folder = f"{store.root}/runs/{facts['run_id']}"
     fault = next((fault for table in RUN_TABLES if (fault := end_fault(f"{folder}/{table}.parquet"))), None)
     if fault:
-        store.warn_run(facts["run_id"], fault)
+        warn_run(store.root, facts["run_id"], fault)
     return fault is None
 
 
@@ -170,7 +172,7 @@ def _is_whole(store: "Store", path: Path) -> bool:
     elif kind == "imports" and fault is None:
         fault = asked_fault(path, None)
     if fault:
-        store.warn(f"{kind}/{path.name}", fault, "remove it, and make it again")
+        warn_damage(store.root, f"{kind}/{path.name}", fault, "remove it, and make it again")
     return fault is None
 
 

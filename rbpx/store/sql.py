@@ -19,6 +19,7 @@ from rbpx.cores import machine_mib
 from rbpx.errors import RbpxError
 from rbpx.files.leftovers import held, remove_left
 from rbpx.store.errors import beyond, one_line, too_large, unread, untold, wrong_query
+from rbpx.store.messages import warn_run
 from rbpx.store.parquet import asked_fault
 from rbpx.store.relations import check_read, files_of, pattern, read_sql, relations_of
 from rbpx.store.schema import BY_FILE
@@ -126,14 +127,12 @@ def ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> 
 
 def whole_runs(connection: duckdb.DuckDBPyConnection, run_ids: Sequence[str]) -> set[str]:
     """Those of some runs whose tables are as they were written; logs the others."""
-    from rbpx.store.store import Store
-
     whole = {*run_ids}
     for run_id, path, sha256 in files_of(connection, BY_FILE, run_ids):
         fault = asked_fault(path, sha256) if run_id in whole else None
         if fault:
             whole.discard(run_id)
-            Store(path.parents[2]).warn_run(run_id, fault)
+            warn_run(path.parents[2], run_id, fault)
     return whole
 
 

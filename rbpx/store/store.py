@@ -38,7 +38,7 @@ from rbpx.files.entries import (
     names_in,
 )
 from rbpx.spelling import typed
-from rbpx.store.messages import warn_damage
+from rbpx.store.messages import warn_damage, warn_run
 from rbpx.store.records import (
     BESIDE,
     MANIFEST,
@@ -120,19 +120,11 @@ class Store:
             return None
         except (OSError, ValueError) as problem:
             if kind == MANIFESTS:
-                self.warn_run(name, reason(problem))
+                warn_run(self.root, name, reason(problem))
             else:
                 again = "remove that file, then run the line that made it again"
-                self.warn(place_of(kind, name), reason(problem), again)
+                warn_damage(self.root, place_of(kind, name), reason(problem), again)
             return None
-
-    def warn_run(self, run_id: str, fault: str) -> None:
-        """Log that a run is damaged and left out."""
-        self.warn(f"run {run_id}", fault, f"rbpx store rm {run_id}, then run the line that measured it again")
-
-    def warn(self, what: str, fault: str, remedy: str) -> None:
-        """Log that something cannot be read and is skipped."""
-        warn_damage(_LOGGER, self.root, f"{what} in store={self.name} is left out: {fault}; {remedy}")
 
     def paths(self, kind: str) -> list[Path]:
         """What lies in a folder of the store with the ending of its kind, in name order."""
@@ -147,7 +139,7 @@ class Store:
             if path.is_file():
                 regular.append(path)
             else:
-                self.warn(f"{kind}/{path.name}", "it is no regular file", "remove it")
+                warn_damage(self.root, f"{kind}/{path.name}", "it is no regular file", "remove it")
         return regular
 
     def file(self, kind: str, name: str) -> Path:

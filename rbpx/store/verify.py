@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from rbpx.errors import reason
 from rbpx.files.digest import digest_of_rows
+from rbpx.store.messages import warn_damage
 from rbpx.store.parquet import UNREADABLE, changed, read_whole
 from rbpx.store.records import BESIDE, MANIFEST, MANIFESTS, RECORDS, Record, contradiction, read_record
 from rbpx.store.relations import LINK, UNLINKED, list_of, read_sql, scan
@@ -131,7 +132,7 @@ def imported_runs(store: "Store") -> set[str]:
         try:
             found.update(pq.read_table(path, columns=["run_id"])["run_id"].unique().to_pylist())
         except UNREADABLE as problem:
-            store.warn(f"imports/{path.name}", reason(problem), "remove it, and import it again")
+            warn_damage(store.root, f"imports/{path.name}", reason(problem), "remove it, and import it again")
     return found
 
 

@@ -33,9 +33,11 @@ def test_five_lines_of_damage_a_store_and_then_who_names_the_rest() -> None:
     with collected_messages() as messages:
         for store in (Path("/a"), Path("/b")):
             for number in range(9):
-                warn_damage(LOG, store, f"{store}: run {number} is corrupt")
-                warn_damage(LOG, store, f"{store}: run 0 is corrupt")
-    assert [line for line in messages if line.startswith("/a")] == [f"/a: run {n} is corrupt" for n in range(5)]
+                warn_damage(store, f"run {number}", "it is corrupt", "remove it")
+                warn_damage(store, "run 0", "it is corrupt", "remove it")
+    assert [line for line in messages if "=/a is" in line and line.startswith("run")] == [
+        f"run {n} in store=/a is left out: it is corrupt; remove it" for n in range(5)
+    ]
     assert [line for line in messages if line.startswith("more")] == [
         f"more of store={store} is left out; rbpx store verify --store {store} names all of it"
         for store in ("/a", "/b")

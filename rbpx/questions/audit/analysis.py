@@ -14,11 +14,11 @@ import pyarrow as pa
 from rbpx.config.options import Dtype
 from rbpx.laws.intervals.estimate import by_name, document_weights, effective_number
 from rbpx.questions.audit import AuditKeys
-from rbpx.runs.documents import Documents
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Evidence, size_points, weigh
 from rbpx.runs.run import Run
 from rbpx.runs.shifts import BeforeAfter, LawAtK, LawShift, shift_law, shifts_of_run
+from rbpx.runs.units import Documents
 from rbpx.store.columns import numbers
 from rbpx.store.store import Record
 

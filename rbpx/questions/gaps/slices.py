@@ -17,9 +17,9 @@ from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import effective_number
 from rbpx.laws.numeric import Floats
 from rbpx.questions.gaps import GapsKeys
-from rbpx.runs.documents import Documents
 from rbpx.runs.group import Group
 from rbpx.runs.points.sizes import Points, size_points, weigh
+from rbpx.runs.units import Documents
 from rbpx.spelling import typed
 from rbpx.status import Status
 from rbpx.store.columns import numbers

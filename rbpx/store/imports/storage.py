@@ -17,6 +17,7 @@ from rbpx.files.digest import digest_of_rows
 from rbpx.store.imports.contradictions import not_stored
 from rbpx.store.imports.identity import LATER, run_ids
 from rbpx.store.imports.observations import ROW, SAID, stated
+from rbpx.store.messages import warn_damage
 from rbpx.store.parquet import read_whole
 from rbpx.store.relations import OWN_STEM
 from rbpx.store.schema import OBSERVATIONS, with_all, with_varied
@@ -57,7 +58,7 @@ def _each(store: Store, read: Callable[[Path], Any] = read_whole) -> Iterator[tu
         try:
             yield path, *_read(path, read)
         except RbpxError as problem:
-            store.warn(f"imports/{path.name}", str(problem), "import its file again")
+            warn_damage(store.root, f"imports/{path.name}", str(problem), "import its file again")
 
 
 def files_of(store: Store, source: str, file: str | None = None) -> dict[Path, str]:
