@@ -14,7 +14,7 @@ from rbpx.laws.in_k import fit_k_law
 from rbpx.laws.intervals.estimate import Recipe, document_weights, estimate
 from rbpx.questions.attempts.forecasts import BETA as BETA_OF_TAIL
 from rbpx.questions.attempts.forecasts import forecast
-from rbpx.questions.attempts.passing import Counted, grid_to
+from rbpx.questions.attempts.passing import CountedItems, grid_to
 from rbpx.questions.attempts.passing import slope_in_k as slope_of_passes
 from rbpx.questions.attempts.tails import fit_tail
 from rbpx.questions.emergence.laws import crossing, fit_joint, fit_windows
@@ -273,7 +273,7 @@ def _crosses(found: dict[str, Any], ln_S: float) -> bool:
 # -------------------------------------------------------------------------------------------------------- attempts
 
 
-def drawn_items(rng: np.random.Generator, a: float, b: float, n_items: int, n: int) -> Counted:
+def drawn_items(rng: np.random.Generator, a: float, b: float, n_items: int, n: int) -> CountedItems:
     """Items whose chances are of a beta distribution."""
     return counted(rng.binomial(n, rng.beta(a, b, n_items)).tolist(), n)
 

@@ -98,7 +98,7 @@ def item_of(row: Any, task: Task, at: Callable[[], str]) -> Item:
     Raises:
         RbpxError: the row lacks a column or has a wrong value; a target is empty, or no choice is right.
     """
-    reader = _Reader(row, task, at)
+    reader = _RowReader(row, task, at)
     if task.choices is None:
         assert task.target is not None, "a task has a target or choices"
         right, contexts = None, [reader.text(task.context, "template")]
@@ -123,7 +123,7 @@ def item_of(row: Any, task: Task, at: Callable[[], str]) -> Item:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _RowReader:
     row: Any
     task: Task
     at: Callable[[], str]

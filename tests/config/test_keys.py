@@ -10,7 +10,7 @@ import yaml
 from rbpx.cli.registry import asking, names
 from rbpx.config.keys.key import keys_of
 from rbpx.config.keys.output import Looks
-from rbpx.config.keys.predictions import Points
+from rbpx.config.keys.predictions import Predicted
 from rbpx.config.keys.runs import GridKeys
 from rbpx.config.request import KEYS
 from rbpx.errors import RbpxError
@@ -66,7 +66,7 @@ def test_keys_that_exclude_each_other_are_refused_together() -> None:
     with pytest.raises(RbpxError, match="add device=split"):
         GridKeys(memory={"cpu": 1})
     with pytest.raises(RbpxError, match="D= needs S="):
-        Points(D=1e9)
+        Predicted(D=1e9)
     with pytest.raises(RbpxError, match="is of figures in files"):
         Looks(width=3.3)
 
@@ -87,7 +87,7 @@ def test_large_numbers_are_taken_as_people_write_them() -> None:
         SurfaceKeys(unique_tokens=[1, 2])
     for typed in ("1Q", "-1B", "1,5"):
         with pytest.raises(RbpxError, match=r"S="):
-            Points(S=typed)
+            Predicted(S=typed)
 
 
 def test_one_value_of_a_list_is_a_list_of_one() -> None:

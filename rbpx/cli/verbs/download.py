@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rbpx.cli.registry import Command, Verb
-from rbpx.config.keys.output import Named, Rows
+from rbpx.config.keys.output import Named, PrintedRows
 from rbpx.config.keys.runs import GridKeys
 from rbpx.config.options import Format
 from rbpx.display.table import table_of
@@ -31,7 +31,7 @@ _REPOSITORIES: Final = table_of(
 )  # fmt: skip
 
 
-class DownloadKeys(Named, Rows, GridKeys):
+class DownloadKeys(Named, PrintedRows, GridKeys):
     """Keys of download."""
 
 

@@ -10,12 +10,12 @@ measured now with calibrate=true.
 """
 
 from rbpx.cli.registry import Command, Verb
-from rbpx.config.keys.output import Rows
+from rbpx.config.keys.output import PrintedRows
 from rbpx.config.keys.runs import Planning
 from rbpx.config.options import Format
 
 
-class PlanKeys(Planning, Rows):
+class PlanKeys(Planning, PrintedRows):
     """Keys of plan."""
 
 

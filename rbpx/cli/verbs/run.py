@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Command, Verb
-from rbpx.config.keys.output import Answered, Detailed, Rows, Spreadsheet, Study
+from rbpx.config.keys.output import Answered, Detailed, PrintedRows, Spreadsheet, Study
 from rbpx.config.keys.runs import GridKeys
 from rbpx.questions.registry import own_keys
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rbpx.store.store import Record
 
 
-class RunKeys(Study, Detailed, Spreadsheet, Answered, Rows, GridKeys):
+class RunKeys(Study, Detailed, Spreadsheet, Answered, PrintedRows, GridKeys):
     """Keys of run."""
 
     WITHOUT = ("shard",)

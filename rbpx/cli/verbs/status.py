@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rbpx.cli.registry import Command, Verb
-from rbpx.config.keys.output import Rows, Spreadsheet
+from rbpx.config.keys.output import PrintedRows, Spreadsheet
 from rbpx.config.keys.runs import GridKeys, Narrowing
 
 if TYPE_CHECKING:
     from rbpx.store.cell_states import CellState
 
 
-class StatusKeys(Spreadsheet, Rows, Narrowing, GridKeys):
+class StatusKeys(Spreadsheet, PrintedRows, Narrowing, GridKeys):
     """Keys of status."""
 
     WITHOUT = ("checkpoints", "device", "memory", "tokens_per_batch", "parallel", "engine", "best")

@@ -83,7 +83,7 @@ class Told(Limited, Answered, Narrowing):
     output: str | None = key(None, f"{_WHERE}, a folder for several figures", shown="FILE")
 
 
-class Rows(Printed):
+class PrintedRows(Printed):
     """Rows, of verbs that ask no question."""
 
     format: Format = key(Format.table, "table, csv or json; of plan also jobs (--format F)", shown="table")
@@ -142,7 +142,7 @@ class Looks(Printed):
             raise RbpxError(f"{given}= is of figures in files: add --format svg, pdf or png, or drop it")
 
 
-class RowKeys(Spreadsheet, Rows, Stored):
+class RowKeys(Spreadsheet, PrintedRows, Stored):
     """Keys of verbs that print rows of a store."""
 
 

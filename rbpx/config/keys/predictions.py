@@ -34,7 +34,7 @@ def _forecast(key: str, value: Any) -> str | None:
     return name
 
 
-class Points(Keys):
+class Predicted(Keys):
     """Where to predict."""
 
     S: list[float] = key(
@@ -72,7 +72,7 @@ class Points(Keys):
         return list(zip(S * (n // len(S)), D * (n // len(D)), strict=True)) if n else []
 
 
-class Predicting(Points, Fitting):
+class Predicting(Predicted, Fitting):
     """How to predict."""
 
     grid: bool = key(False, "whether each S= goes with each D=, instead of pairwise", shown="true")

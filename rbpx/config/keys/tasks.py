@@ -132,7 +132,7 @@ def _slices(key: str, value: Any) -> str | dict[str, str] | None:
     return named
 
 
-class Document(Keys):
+class OneDocument(Keys):
     """Which document is shown."""
 
     doc: int | None = key(None, "doc_id of the document that is shown", whole(0), "N")

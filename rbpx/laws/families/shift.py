@@ -141,7 +141,7 @@ def fit_shift(base: Runs, variant: Runs, axis: Axis, **options: Any) -> Shift:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class _TwoSides:
     """Both sides as points of one surface, at T compute steps over the compared range and ten times its most.
 
     Attributes:
@@ -224,7 +224,7 @@ class _Pair:
         return float(fdtrc(of_many - of_few, dof, max(ratio, 0.0)))
 
 
-def _paired(base: Runs, variant: Runs, axis: Axis) -> _Pair | None:
+def _paired(base: Runs, variant: Runs, axis: Axis) -> _TwoSides | None:
     """Both sides and the ranges in which they are compared; None below 4 runs of a side in there."""
     S, D, y = (np.concatenate([getattr(runs, name) for runs in (base, variant)]) for name in ("S_N", "D_N", "y_N"))
     groups, y_BN = np.concatenate([base.group_N, variant.group_N + base.n_groups]), None
@@ -246,7 +246,7 @@ def _paired(base: Runs, variant: Runs, axis: Axis) -> _Pair | None:
     ln_C_T = np.append(np.linspace(least, most, _N), most + math.log(BEYOND))
     ln_S_T = (ln_C_T - math.log(6) - ratio) / 2
     x_TA = np.column_stack([ln_S_T, ln_S_T + ratio])
-    return _Pair(both, is_variant_N.astype(float), _ALONG[axis], common, ln_C_T, x_TA)
+    return _TwoSides(both, is_variant_N.astype(float), _ALONG[axis], common, ln_C_T, x_TA)
 
 
 def _apart(C_T: Floats, side_T: Floats) -> tuple[float, float] | None:

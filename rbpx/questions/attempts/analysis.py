@@ -17,7 +17,7 @@ from rbpx.laws.names import Axis, Method
 from rbpx.laws.numeric import Floats, finite_or_none, neg_ln
 from rbpx.questions.attempts import AttemptsKeys
 from rbpx.questions.attempts.forecasts import BETA, FARTHER, LINE, WAYS, forecast
-from rbpx.questions.attempts.passing import Counted, Items, KnownChances, grid_to, slope_in_k, slopes_at
+from rbpx.questions.attempts.passing import CountedItems, Items, KnownChances, grid_to, slope_in_k, slopes_at
 from rbpx.questions.attempts.tails import Tail, fit_tail
 from rbpx.runs.fits import Law, doubted, fit_points
 from rbpx.runs.group import Group
@@ -58,7 +58,7 @@ def items_of_runs(connection: duckdb.DuckDBPyConnection, group: Group, request: 
             if run.attempts:
                 names = tuple(sorted(run.attempts))
                 right, tried = np.array([run.attempts[name] for name in names]).T
-                known.append((run, label, Counted(names, right, tried)))
+                known.append((run, label, CountedItems(names, right, tried)))
     every = {name: at for at, name in enumerate(sorted({name for _, _, items in known for name in items.names}))}
     weights_BI = document_weights(max(len(every), 1), request.resamples, request.seed)
     return [RunItems(*of, weights_BI[:, [every[name] for name in of[2].names]]) for of in known]
@@ -71,7 +71,7 @@ def rows_of_run(group: Group, read: RunItems, request: AttemptsKeys) -> Iterator
     `exponent` and `forecast`: pass@k beyond the samples, by each way.
     """
     items, n_items = read.items, len(read.items.names)
-    counted = items if isinstance(items, Counted) else None
+    counted = items if isinstance(items, CountedItems) else None
     about = {**group.names(), **read.run.names(), "n_items": n_items}
     about |= {"n_samples": counted and counted.most}
     asked = request.k.listed((*DEFAULT_K, *([counted.most] if counted else [])))

@@ -15,7 +15,7 @@ from rbpx.questions.attempts import AttemptsKeys
 from rbpx.questions.attempts.analysis import items_of_runs, laws, rows_of_run
 from rbpx.questions.attempts.figures import figures
 from rbpx.questions.attempts.forecasts import BETA, LINE, hide
-from rbpx.questions.attempts.passing import Counted
+from rbpx.questions.attempts.passing import CountedItems
 from rbpx.questions.question import Question
 from rbpx.questions.result import Result
 from rbpx.runs.fits import alike, fit_record
@@ -37,7 +37,7 @@ def _of_group(connection: duckdb.DuckDBPyConnection, group: Group, request: Atte
         return
     of_runs = [[*rows_of_run(group, each, request)] for each in read]
     found = [*laws(group, read, of_runs)]
-    counted = [each.items for each in read if isinstance(each.items, Counted)]
+    counted = [each.items for each in read if isinstance(each.items, CountedItems)]
     fits = [fit_record(group, law, request.resamples) for law in found]
     of_all = [{"kind": "hidden", **group.names(), **row} for row in hide(counted, request.seed)]
     of_all += [{"kind": "law", **fit} for fit in fits]

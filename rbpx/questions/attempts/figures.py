@@ -22,7 +22,7 @@ from rbpx.display.table import SIZE, table_of
 from rbpx.display.vocabulary import whole
 from rbpx.laws.numeric import neg_ln
 from rbpx.questions.attempts.forecasts import BETA, FARTHER, forecast
-from rbpx.questions.attempts.passing import Counted, Items, grid_to
+from rbpx.questions.attempts.passing import CountedItems, Items, grid_to
 from rbpx.runs.group import Group
 from rbpx.runs.origin import spelled
 from rbpx.store.store import Record
@@ -41,7 +41,7 @@ def figures(group: Group, items: Mapping[str, Items]) -> Iterator[Figure | Undra
         ks = spread(grid_to(of.most), _POINTS)
         known = _falling(ks, neg_ln(of.passes(ks).mean(axis=0)), size=label)
         rows += known
-        if isinstance(of, Counted) and known:
+        if isinstance(of, CountedItems) and known:
             ks = [int(k) for k in np.geomspace(of.most, of.most * FARTHER, 5)[1:]]
             passes = [forecast(BETA, of, k).value or np.nan for k in ks]
             predicted += [known[-1], *_falling(ks, neg_ln(passes), size=label)]

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from rbpx.laws.intervals.estimate import Estimate, document_t, from_half_width
 from rbpx.laws.numeric import line, neg_ln
-from rbpx.questions.attempts.passing import Counted, grid_to
+from rbpx.questions.attempts.passing import CountedItems, grid_to
 from rbpx.questions.attempts.tails import Tail, fit_tail
 from rbpx.store.store import Record
 
@@ -22,7 +22,7 @@ _HIDINGS: Final = 5
 _STEP: Final = 1e-4  # of ln a and ln b, for derivatives
 
 
-def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_measured: bool = False) -> Estimate:
+def forecast(way: str, items: CountedItems, k: int, tail: Tail | None = None, is_measured: bool = False) -> Estimate:
     """Predicts pass@k of these items, with the uncertainty of their counts and of the fitted constants.
 
     By the beta distribution an item fails with E (1 - p)^k under its posterior. Least squares extrapolates the line of
@@ -50,7 +50,7 @@ def forecast(way: str, items: Counted, k: int, tail: Tail | None = None, is_meas
     return from_half_width(float(logit(passes)), half).through(lambda each: float(expit(each)))
 
 
-def hide(models: Sequence[Counted], seed: int) -> list[Record]:
+def hide(models: Sequence[CountedItems], seed: int) -> list[Record]:
     """Backtests each way: predicts pass@n of each model from a hundredth of its n samples, drawn five times.
 
     `n_samples` are the fewest left, `error` is the mean of |predicted / measured - 1| of -ln pass@k over models and

@@ -22,7 +22,7 @@ _ROUNDS: Final = 1e6  # samples above which differences of ln n! lose digits
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class CountedItems:
     """Items with counts of correct and of all attempts."""
 
     names: tuple[str, ...]
@@ -58,14 +58,14 @@ class Counted:
         variance_K = ((n - 1) / n * squares).sum(axis=0) / len(self.names) ** 2
         return np.where(np.asarray(k_K) < self.most, np.sqrt(variance_K), math.nan)
 
-    def hidden(self, m: int, seed: int) -> "Counted":
+    def hidden(self, m: int, seed: int) -> "CountedItems":
         """The same items with m of their samples, drawn without replacement."""
         rng, wrong_I = np.random.default_rng(seed), self.tried_I - self.right_I
         if self.tried_I.max() < _DRAWN_APART:
             right_I = rng.hypergeometric(self.right_I, wrong_I, m)
         else:  # NumPy's limit; at a hundredth of the samples, draws with replacement are as good
             right_I = np.minimum(rng.binomial(m, self.right_I / self.tried_I), self.right_I)
-        return Counted(self.names, right_I, np.full(len(right_I), m))
+        return CountedItems(self.names, right_I, np.full(len(right_I), m))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class KnownChances:
         return np.asarray(-np.expm1(np.asarray(k_K) * ln_fails_I[:, None]))
 
 
-Items = Counted | KnownChances
+Items = CountedItems | KnownChances
 
 
 def grid_to(most: int) -> list[int]:
@@ -108,7 +108,7 @@ def slopes_at(items: Items, k: int) -> Record:
     `slope_neg_ln` is of -ln pass@k; `slope_failures` of 1 - pass@k, which tends to that of the tail.
     """
     lo, hi = max(1, round(k / _HALF_DECADE)), round(k * _HALF_DECADE)
-    hi = min(hi, items.most) if isinstance(items, Counted) else hi
+    hi = min(hi, items.most) if isinstance(items, CountedItems) else hi
     f_2 = items.passes([lo, hi]).mean(axis=0)
     if not lo < hi or not 0 < f_2[0] <= f_2[1] < 1:
         return {"slope_neg_ln": None, "slope_failures": None}

@@ -16,7 +16,7 @@ from rbpx.laws.intervals.estimate import Estimate, from_influence
 from rbpx.laws.numeric import Floats, exp_or_none
 from rbpx.laws.solver import maximise
 from rbpx.questions.attempts.mixing import condensed, density, nodes_for
-from rbpx.questions.attempts.passing import Counted, Items
+from rbpx.questions.attempts.passing import CountedItems, Items
 
 _LARGEST: Final = 60.0  # |ln a| and |ln b| of a search
 _ALIKE: Final = 1e4  # a from which p is in effect the same at every item
@@ -36,7 +36,7 @@ class Likelihood:
     """
 
     def __init__(self, items: Items) -> None:
-        if isinstance(items, Counted):
+        if isinstance(items, CountedItems):
             pairs, self.of_I, self.weight_U = np.unique(
                 np.stack([items.right_I, items.tried_I]), axis=1, return_inverse=True, return_counts=True
             )

@@ -15,11 +15,11 @@ per FLOP come first; flops= is then what all may cost together, and adds the bes
 """
 
 from rbpx.config.keys.output import Drawn
-from rbpx.config.keys.predictions import Deciding, Forms, Points, Surfaces
+from rbpx.config.keys.predictions import Deciding, Forms, Predicted, Surfaces
 from rbpx.questions.registry import Analysis
 
 
-class DecideKeys(Deciding, Points, Forms, Surfaces, Drawn):
+class DecideKeys(Deciding, Predicted, Forms, Surfaces, Drawn):
     """Keys of decide."""
 
 

@@ -11,12 +11,12 @@ smooth=). Items may be measured, or accuracies imported.
 """
 
 from rbpx.config.keys.output import Drawn
-from rbpx.config.keys.predictions import Forms, Minimised, Points
+from rbpx.config.keys.predictions import Forms, Minimised, Predicted
 from rbpx.config.keys.tasks import TwoSteps
 from rbpx.questions.registry import Analysis
 
 
-class DownstreamKeys(TwoSteps, Points, Forms, Minimised, Drawn):
+class DownstreamKeys(TwoSteps, Predicted, Forms, Minimised, Drawn):
     """Keys of downstream."""
 
 

@@ -33,7 +33,7 @@ from rbpx.laws.surface.design import judge_design
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import Runs
 from rbpx.questions.downstream import DownstreamKeys
-from rbpx.questions.downstream.trainings import HeldOut, TaskTraining, averaged, is_mixed, means, points
+from rbpx.questions.downstream.trainings import HeldTrainings, TaskTraining, averaged, is_mixed, means, points
 from rbpx.runs.points.sizes import Points
 from rbpx.runs.points.tasks import TaskValues
 from rbpx.status import Status, status_keys
@@ -62,11 +62,11 @@ class TaskSteps:
     """A task, its fitted and held-out trainings, and both steps of each feature."""
 
     values: TaskValues
-    parts: HeldOut
+    parts: HeldTrainings
     steps: Sequence[FeatureSteps]
 
 
-def fit_steps(task: TaskValues, values: Points, parts: HeldOut, request: DownstreamKeys) -> FeatureSteps:
+def fit_steps(task: TaskValues, values: Points, parts: HeldTrainings, request: DownstreamKeys) -> FeatureSteps:
     """Fits both steps of a feature to the trainings that are not held out, and predicts the others.
 
     A row has `step1_predicted`, the feature by step 1, and `step1_actual`; `step2_predicted`, success by step 2 from

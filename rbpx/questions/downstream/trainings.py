@@ -36,14 +36,14 @@ class TaskTraining:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldTrainings:
     """The fitted and the held-out trainings, each in order of S and D."""
 
     fitted: tuple[TaskTraining, ...]
     held_out: tuple[TaskTraining, ...]
 
 
-def split(values: TaskValues, request: DownstreamKeys) -> HeldOut:
+def split(values: TaskValues, request: DownstreamKeys) -> HeldTrainings:
     """Holds out the largest size, or the requested ones; raises RbpxError for one that does not exist."""
     trainings = _trainings(values.group.runs)
     asked = request.held_out
@@ -60,7 +60,7 @@ def split(values: TaskValues, request: DownstreamKeys) -> HeldOut:
                 f"it has: {', '.join(sizes)}"
             )
         held_out = [each for each in trainings if each.last.size in asked]
-    return HeldOut(tuple(each for each in trainings if each not in held_out), tuple(held_out))
+    return HeldTrainings(tuple(each for each in trainings if each not in held_out), tuple(held_out))
 
 
 def _trainings(runs: Sequence[Run]) -> list[TaskTraining]:

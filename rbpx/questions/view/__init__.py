@@ -11,11 +11,11 @@ of the right choice among the choices, or of the target.
 
 from rbpx.config.keys.laws import TieRule
 from rbpx.config.keys.output import QuestionKeys
-from rbpx.config.keys.tasks import Document, TwoModels
+from rbpx.config.keys.tasks import OneDocument, TwoModels
 from rbpx.questions.registry import Analysis
 
 
-class ViewKeys(Document, TwoModels, TieRule, QuestionKeys):
+class ViewKeys(OneDocument, TwoModels, TieRule, QuestionKeys):
     """Keys of view."""
 
 
