@@ -64,7 +64,6 @@ _EQUIVALENT = {
         "files/digest: atomic_write_text(path, json.dumps(entries, indent=0), durable=True)",
         "store/relations: with atomic_write(path, durable=True) as temporary, duckdb.connect(':memory:') as "
         "connection:",
-        "store/relations: with atomic_write(store.root / f'{place}.parquet', durable=True) as path:",
     ),
     "each combination still has a number of its own": (
         "store/imports/identity: combined = combined * len(encoded.dictionary) - "
@@ -76,17 +75,6 @@ _EQUIVALENT = {
     "all that else comes there is not written as a number": (
         "files/cells: if isinstance(value, bool) and (not isinstance(value, str | int | float | Decimal)):",
     ),
-    "no log-probability is near it": (
-        "store/imports/engine_tokens: if logprob is None or not -1.0009999999999999e+30 < logprob <= 0.001:",
-    ),
-    "both are as long as each other": (
-        "laws/prediction/prediction: ends = [(at, t, tail) for at, of_level in enumerate(passed) "
-        "for t, tail in zip(of_level, TAILS, strict=False)]",
-    ),
-    "a search that begins elsewhere ends there too": (
-        "laws/success/sigmoid: middles = np.quantile(x_N, [0.05, 0.25, 0.5, 0.75, 0.9509499999999999])",
-    ),
-    "one instant of time": ("store/cell_states: alive = time.time() - written <= _SILENT_S and _may_live(facts)",),
     "every block ends its thread": (
         "store/cell_states: self._thread = threading.Thread(target=self._beat, name='rbpx-heartbeat', daemon=False)",
     ),
