@@ -13,6 +13,3 @@ def test_the_corpus_and_a_few_mutations_of_it_are_read_or_refused(target: str) -
     for content in corpus:
         run(content)
     fuzz.drive(run, fuzz.mutated(corpus), FEW[target])
-
-
-# ----------------------------------------------------------------------- import tables: read back as they were made

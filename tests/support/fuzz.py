@@ -25,16 +25,11 @@ from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import read_file
 from rbpx.data.windows import Window
 from rbpx.errors import RbpxError
-from rbpx.files.rows import read_table
 from rbpx.measure.extract import ROW
 from rbpx.measure.reading.parts import Parts
-from rbpx.store.imports.columns import match_columns
-from rbpx.store.imports.contradictions import not_stored, sized
 from rbpx.store.imports.engine_tokens import read_engine_tokens
-from rbpx.store.imports.faults import Faults, refuse
 from rbpx.store.imports.harness_samples import read_samples
-from rbpx.store.imports.identity import run_ids
-from rbpx.store.imports.observations import read_observations
+from rbpx.store.imports.table import import_file
 from rbpx.store.store import Store
 from rbpx.ties import Ties
 
@@ -63,8 +58,13 @@ def texts(content: bytes) -> None:
 
 
 def imports(content: bytes) -> None:
-    """A table of other people's results, by each suffix, as far as what is written to a store."""
-    read_as(("a.csv", "a.json", "a.jsonl", "a.parquet", "a.csv.gz"), content, import_as_far_as_the_store)
+    """A table of other people's results, by each suffix, into a store of its own."""
+    config = ImportConfig(source="them", ties=Ties.mid, family=None)
+
+    def read(path: Path) -> None:
+        import_file(Store(path.parent / "store"), path, config)
+
+    read_as(("a.csv", "a.json", "a.jsonl", "a.parquet", "a.csv.gz"), content, read)
 
 
 def engine_rows(content: bytes) -> None:
@@ -89,20 +89,6 @@ def samples(content: bytes) -> None:
             assert number is None or (math.isfinite(number) and number >= -1e-2)
 
     read_as(["samples_a_2026-08-01T10-11-12.345678.jsonl"], content, read)
-
-
-def import_as_far_as_the_store(path: Path) -> pa.Table:
-    """The observations of a file with the run of each."""
-    table = read_table(path)
-    config = ImportConfig(source="them", ties=Ties.mid, family=None)
-    columns, problems = match_columns(list(table.columns), {}, str(path), "", {})
-    refuse(problems, len(problems), path)
-    reading = read_observations(table, columns, config)
-    stored = reading.observations.slice(0, 0)
-    judged = not_stored(sized(reading.observations, stored), stored, lambda row: table.rows[row].within)
-    faults = Faults([*reading.faults.found, *judged.faults.found])
-    refuse(faults.lines(lambda row: table.rows[row].place), len(faults), path)
-    return judged.new.append_column("run_id", run_ids(judged.new))
 
 
 def parts(content: bytes) -> None:
