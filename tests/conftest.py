@@ -27,7 +27,7 @@ from tests.support import cpu_seconds  # noqa: E402, after the environment is se
 from tests.support.browser import CHROMIUM  # noqa: E402
 from tests.support.checkpoints import TINY_TEXT, build_checkpoint  # noqa: E402
 from tests.support.commands import Answer, rbpx  # noqa: E402
-from tests.support.model_hub import Hub, serving  # noqa: E402
+from tests.support.hub import Hub, serving  # noqa: E402
 from tests.support.once import answered_once, once_a_session  # noqa: E402
 from tests.support.places import SHARED  # noqa: E402
 from tests.support.stores import RESAMPLES, SHAPES, Family, Measured, build_member, write_jsonl  # noqa: E402

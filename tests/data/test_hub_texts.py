@@ -1,34 +1,34 @@
 """Datasets of the hub: the documents that the paper's code takes, drawn once, and one line where a hub fails."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.dataset_hub import Answer, DatasetHub, serving
+from tests.support.hub import Hub, serving_others
 from tests.support.hub_asking import ROWS, Asker, Told, add_rows, asking, drawn_by_hand, one_line, texts_of
 from tests.support.hub_datasets import card, halves, jsonl, parquet
 
 
 @pytest.fixture(scope="module")
-def hub() -> Iterator[DatasetHub]:
-    with serving(DatasetHub()) as served:
+def hub() -> Iterator[Hub]:
+    with serving_others() as served:
         yield served
 
 
 @pytest.fixture(scope="module")
-def asker(hub: DatasetHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
+def asker(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
     with asking(hub, tmp_path_factory.mktemp("hub") / "home") as process:
         yield process
 
 
 @pytest.fixture
-def name(hub: DatasetHub, request: pytest.FixtureRequest) -> Iterator[str]:
+def name(hub: Hub, request: pytest.FixtureRequest) -> Iterator[str]:
     yield add_rows(hub, request.node.name)
-    hub.spoil = None
+    hub.mood = "well"
 
 
 # ------------------------------------------------------------------------------------------------------- the draw
@@ -36,7 +36,7 @@ def name(hub: DatasetHub, request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.mark.parametrize(("draw", "split"), [("whole", "test"), ("parts", "validation+test"), ("stream", "test")])
 def test_three_ways_of_drawing_give_what_datasets_gives_shuffled(
-    draw: str, split: str, name: str, hub: DatasetHub, asker: Asker, tmp_path: Path
+    draw: str, split: str, name: str, hub: Hub, asker: Asker, tmp_path: Path
 ) -> None:
     told = asker.draw(tmp_path, limit=11, hub=name, split=split, draw=draw)
     rows = ROWS if "+" in split else ROWS[20:]
@@ -45,7 +45,7 @@ def test_three_ways_of_drawing_give_what_datasets_gives_shuffled(
     for _, source_id, text in told["documents"]:
         of, number = source_id.split("/")
         assert {"validation": ROWS, "test": ROWS[20:]}[of][int(number)]["text"] == text
-    assert told["commit"] == hub.repos[name].commit("main")
+    assert told["commit"] == hub.repos[name]["main"][0]
 
 
 def test_a_seed_and_a_limit_beyond_the_rows_are_those_of_datasets(name: str, asker: Asker, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_the_first_are_streamed_and_then_shuffled(name: str, asker: Asker, tmp_p
 
 
 def test_parts_read_the_row_groups_that_hold_the_drawn_rows_and_of_these_the_fields_alone(
-    hub: DatasetHub, name: str, asker: Asker, tmp_path: Path
+    hub: Hub, name: str, asker: Asker, tmp_path: Path
 ) -> None:
     rng = np.random.default_rng(0)
     rows = [{"text": rng.bytes(2000).hex(), "heavy": rng.bytes(5000).hex()} for _ in range(200)]
@@ -79,9 +79,7 @@ def test_parts_read_the_row_groups_that_hold_the_drawn_rows_and_of_these_the_fie
     assert sent < len(file) / 5
 
 
-def test_what_does_not_count_is_left_out_before_the_draw(
-    hub: DatasetHub, name: str, asker: Asker, tmp_path: Path
-) -> None:
+def test_what_does_not_count_is_left_out_before_the_draw(hub: Hub, name: str, asker: Asker, tmp_path: Path) -> None:
     rules = {"where": {"kind": "odd"}, "longer_than": 60}
     wanted = [r["text"] for r in ROWS[20:] if r["kind"] == "odd" and len(r["text"]) > 60]
     assert 3 < len(wanted) < 12
@@ -98,7 +96,7 @@ def test_what_does_not_count_is_left_out_before_the_draw(
 
 
 def test_what_was_drawn_is_kept_and_the_hub_is_not_asked_again(
-    hub: DatasetHub, name: str, asker: Asker, tmp_path: Path
+    hub: Hub, name: str, asker: Asker, tmp_path: Path
 ) -> None:
     first = asker.draw(tmp_path, limit=9, hub=name, split="test", draw="whole")
     asked = len(hub.asked)
@@ -124,12 +122,12 @@ def test_another_request_has_another_sample(change: Told, name: str, asker: Aske
     assert len(list(tmp_path.glob("samples/*.parquet"))) == 2
 
 
-def test_a_revision_is_what_it_says(hub: DatasetHub, name: str, asker: Asker, tmp_path: Path) -> None:
-    repo = hub.add(name, {"test.jsonl": jsonl(ROWS[:5])}, revision="v1")
+def test_a_revision_is_what_it_says(hub: Hub, name: str, asker: Asker, tmp_path: Path) -> None:
+    commit = hub.add(name, {"test.jsonl": jsonl(ROWS[:5])}, revision="v1")
     told = asker.draw(tmp_path, hub=name, split="test", revision="v1")
     assert sorted(texts_of(told)) == sorted(row["text"] for row in ROWS[:5])
-    assert told["commit"] == repo.commit("v1") != repo.commit("main")
-    by_commit = asker.draw(tmp_path, hub=name, split="test", revision=repo.commit("v1"))
+    assert told["commit"] == commit != hub.repos[name]["main"][0]
+    by_commit = asker.draw(tmp_path, hub=name, split="test", revision=commit)
     assert by_commit["documents"] == told["documents"]
 
 
@@ -171,8 +169,9 @@ def test_a_wrong_request_is_one_line(asked: Told, says: list[str], name: str, as
     assert not list(tmp_path.glob("samples/[!.]*")), "nothing is kept"
 
 
-def test_what_cannot_be_read_is_one_line(hub: DatasetHub, name: str, asker: Asker, tmp_path: Path) -> None:
-    hub.add(f"{name}-gated", halves("data", "test", ROWS), gated=True)
+def test_what_cannot_be_read_is_one_line(hub: Hub, name: str, asker: Asker, tmp_path: Path) -> None:
+    hub.add(f"{name}-gated", halves("data", "test", ROWS))
+    hub.gated[f"{name}-gated"] = 403
     hub.add(f"{name}-script", {f"{name[4:]}-script.py": b"raise SystemExit(1)"})
     hub.add(f"{name}-bare", {"README.md": b"# nothing here", "weights.bin": b"0"})
     hub.add(f"{name}-lines", {"test.jsonl": jsonl(ROWS)})
@@ -191,20 +190,9 @@ def test_what_cannot_be_read_is_one_line(hub: DatasetHub, name: str, asker: Aske
 # ----------------------------------------------------------------------------------------------------- hubs that fail
 
 
-def spoiling(how: str) -> Callable[[str, Answer], Answer | str]:
-    page = b"<html>Please log in to this network</html>"
-    return lambda path, answer: {
-        "503": (503, {}, b""),
-        "hangs up": "hang up",
-        "log in first": (200, {"Content-Type": "text/html", "Content-Length": str(len(page))}, page),
-    }[how]
-
-
 @pytest.mark.parametrize("how", ["503", "hangs up", "log in first"])
-def test_a_dead_hub_is_one_line_within_ten_seconds(
-    how: str, hub: DatasetHub, name: str, asker: Asker, tmp_path: Path
-) -> None:
-    hub.spoil = spoiling(how)
+def test_a_dead_hub_is_one_line_within_ten_seconds(how: str, hub: Hub, name: str, asker: Asker, tmp_path: Path) -> None:
+    hub.mood = how
     told = asker.draw(tmp_path, hub=name, split="test")
     assert name in one_line(told, "MeasureError")
     assert told["seconds"] < 10
@@ -212,35 +200,26 @@ def test_a_dead_hub_is_one_line_within_ten_seconds(
 
 
 @pytest.mark.parametrize("draw", ["whole", "parts", "stream"])
-def test_a_file_that_ends_too_soon_is_no_sample(
-    draw: str, hub: DatasetHub, name: str, asker: Asker, tmp_path: Path
-) -> None:
-    files = dict(hub.repos[name].revisions["main"])
-    path = "data/test-00001-of-00002.parquet"
-    hub.repos[name].revisions["main"][path] = files[path][:-300]
+def test_a_file_that_ends_too_soon_is_no_sample(draw: str, hub: Hub, name: str, asker: Asker, tmp_path: Path) -> None:
+    _, folder = hub.repos[name]["main"]
+    path = folder / "data" / "test-00001-of-00002.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-300])
     one_line(asker.draw(tmp_path, hub=name, split="test", draw=draw), "MeasureError")
     assert not list(tmp_path.glob("samples/[!.]*"))
-    hub.add(name, files, revision="mended")
+    path.write_bytes(whole)
+    hub.add(name, folder, revision="mended")
     told = asker.draw(tmp_path, hub=name, split="test", draw=draw, revision="mended")
     assert texts_of(told) == drawn_by_hand([row["text"] for row in ROWS[20:]])
 
 
 @pytest.mark.parametrize("draw", ["whole", "stream"])
 def test_a_hub_that_hangs_up_halfway_is_asked_again_and_no_document_is_lost_or_doubled(
-    draw: str, hub: DatasetHub, name: str, asker: Asker, tmp_path: Path
+    draw: str, hub: Hub, name: str, asker: Asker, tmp_path: Path
 ) -> None:
-    failed: list[str] = []
-
-    def spoil(path: str, answer: Answer) -> Answer | None:
-        status, headers, body = answer
-        if len(body) < 900 or not path.endswith(".parquet") or path in failed:
-            return None
-        failed.append(path)
-        return status, headers, body[: len(body) // 2]  # and the connection is closed
-
-    hub.spoil = spoil
+    hub.faults.update(dict.fromkeys((f"test-0000{n}-of-00002.parquet" for n in (0, 1)), "breaks once"))
     told = asker.draw(tmp_path, hub=name, split="test", draw=draw)
-    assert failed
+    assert hub.faults == {}, "each broke once"
     assert texts_of(told) == drawn_by_hand([row["text"] for row in ROWS[20:]])
 
 
@@ -249,7 +228,7 @@ def test_a_hub_that_hangs_up_halfway_is_asked_again_and_no_document_is_lost_or_d
 
 @pytest.mark.parametrize("draw", ["whole", "parts", "stream"])
 def test_items_of_the_hub_are_drawn_each_way_with_examples_of_another_split(
-    draw: str, name: str, hub: DatasetHub, asker: Asker, tmp_path: Path
+    draw: str, name: str, hub: Hub, asker: Asker, tmp_path: Path
 ) -> None:
     rows = [
         {"q": f"question {n}?", "c": {"text": ["yes", "no"], "label": ["A", "B"]}, "r": "AB"[n % 2], "s": f"s{n % 3}"}

@@ -12,7 +12,7 @@ import pytest
 
 from rbpx.models.hub import fetch, needed_files
 from tests.support.commands import Answer, here
-from tests.support.model_hub import CHUNK, Hub
+from tests.support.hub import CHUNK, Hub
 
 WANTED = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
 

@@ -8,7 +8,7 @@ from transformers import AutoModelForCausalLM
 from rbpx.models.architecture import non_embedding_params
 from tests.support.checkpoints import CONTEXT
 from tests.support.commands import here
-from tests.support.model_hub import Hub
+from tests.support.hub import Hub
 from tests.support.stores import cell_records, manifests
 
 

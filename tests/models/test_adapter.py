@@ -17,8 +17,8 @@ from rbpx.models.load import load_model
 from tests.support.adapters import RANK, build_adapter, needs_peft, plain, tuned_by_peft
 from tests.support.checkpoints import TINY_TEXT
 from tests.support.commands import here
+from tests.support.hub import Hub
 from tests.support.measuring import CPU, assert_same_rows, measure, windows_of
-from tests.support.model_hub import Hub
 from tests.support.reference import reference_rows
 from tests.support.stores import cell_records, manifests, run_folders
 

@@ -14,7 +14,7 @@ from rbpx.errors import AbsentModelError, MeasureError, NotHereError, RbpxError
 from rbpx.models.folder import hash_model
 from rbpx.models.hub import check_snapshot, fetch
 from rbpx.models.load import LoadedModel, load_model
-from tests.support.model_hub import Hub, other_bytes
+from tests.support.hub import Hub, other_bytes
 from tests.support.pickles import pickle_weights, plant_pickle
 
 CPU = torch.device("cpu")

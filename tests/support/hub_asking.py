@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.dataset_hub import DatasetHub, settings
+from tests.support.hub import Hub, environment
 from tests.support.hub_datasets import card, halves, sentence
 from tests.support.places import PROJECT
 
@@ -27,7 +27,7 @@ class Asker:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING"))}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.hub_asker"],
-            env=kept | settings(url, home) | more,
+            env=kept | environment(url, home) | more,
             cwd=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -59,14 +59,14 @@ class Asker:
 
 
 @contextmanager
-def asking(hub: DatasetHub, home: Path) -> Iterator[Asker]:
+def asking(hub: Hub, home: Path) -> Iterator[Asker]:
     """A process that asks this hub, and writes nothing of the libraries' own: no bar and no warning."""
     process = Asker(hub.url, home)
     yield process
     assert process.stop() == ""
 
 
-def add_rows(hub: DatasetHub, of: str) -> str:
+def add_rows(hub: Hub, of: str) -> str:
     """An id that no cache knows, made from the name of a test: two splits in two Parquet files each."""
     found = "org/" + hashlib.sha1(of.encode()).hexdigest()[:12]
     places = {"default": {"validation": "data/validation-*", "test": "data/test-*"}}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from tests.support.dataset_hub import DatasetHub
+from tests.support.hub import Hub
 
 Row = dict[str, Any]
 
@@ -70,7 +70,7 @@ def wikitext_rows(published: Path) -> list[Row]:
     return [{"text": "" if not line.strip() else f"{line}\n"} for line in lines]
 
 
-def add_known(hub: DatasetHub, shared: Path) -> None:
+def add_known(hub: Hub, shared: Path) -> None:
     """Every dataset of conf/dataset under its real id; from the published files where there are such."""
     with gzip.open(shared / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as lines:
         humaneval = [json.loads(line) for line in lines]

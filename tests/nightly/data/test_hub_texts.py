@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import here, rbpx
-from tests.support.dataset_hub import NOBODY, DatasetHub, serving, settings
+from tests.support.hub import NOBODY, Hub, environment, serving_others
 from tests.support.hub_asking import Asker, add_rows, drawn_by_hand, one_line
 from tests.support.hub_datasets import ACTS, C4, PILE, WIKIPEDIA, add_known
 from tests.support.places import CONF
@@ -16,24 +16,22 @@ from tests.support.published_texts import FILES, published
 
 
 @pytest.fixture(scope="module")
-def hub() -> Iterator[DatasetHub]:
-    with serving(DatasetHub()) as served:
+def hub() -> Iterator[Hub]:
+    with serving_others() as served:
         yield served
 
 
 @pytest.fixture
-def name(hub: DatasetHub, request: pytest.FixtureRequest) -> str:
+def name(hub: Hub, request: pytest.FixtureRequest) -> str:
     return add_rows(hub, request.node.name)
 
 
-def test_without_a_hub_the_caches_serve_and_what_they_lack_is_one_line(
-    hub: DatasetHub, name: str, tmp_path: Path
-) -> None:
+def test_without_a_hub_the_caches_serve_and_what_they_lack_is_one_line(hub: Hub, name: str, tmp_path: Path) -> None:
     home, asked = tmp_path / "home", {"limit": 9, "hub": name, "split": "test"}
     online = Asker(hub.url, home)
     told = online.draw(tmp_path / "online", **asked)
     online.stop()
-    commit = hub.repos[name].commit("main")
+    commit = hub.repos[name]["main"][0]
     for url, more in ((NOBODY, {}), (hub.url, {"HF_HUB_OFFLINE": "1"}), (hub.url, {"HF_DATASETS_OFFLINE": "1"})):
         before, store = len(hub.asked), tmp_path / f"store {url[-4:]} {' '.join(more)}"
         offline = Asker(url, home, **more)
@@ -71,7 +69,7 @@ def published_texts(data: Path) -> dict[str, list[str]]:
 
 
 def test_every_known_dataset_is_measured_from_the_hub_with_one_line_and_again_without_it(
-    hub: DatasetHub, shared_data: Path, tmp_path: Path
+    hub: Hub, shared_data: Path, tmp_path: Path
 ) -> None:
     data = shared_data / "data"
     add_known(hub, data)
@@ -83,17 +81,16 @@ def test_every_known_dataset_is_measured_from_the_hub_with_one_line_and_again_wi
     assert set(of_hub) - tasks == set(expected)  # the rows of each task are in test_task_rows
     line = ("measure", "-m", f"dataset={','.join(expected)}", "size=3k", "limit=12", "--store", tmp_path / "store")
     (tmp_path / "work").mkdir()
-    done = rbpx(*line, cwd=tmp_path / "work", env=settings(hub.url, tmp_path / "home"), check=0)
+    done = rbpx(*line, cwd=tmp_path / "work", env=environment(hub.url, tmp_path / "home"), check=0)
     assert done.stdout == ""
     cells = [json.loads(path.read_text()) for path in (tmp_path / "store").glob("cells/*.json")]
     assert {cell["dataset"] for cell in cells} == set(expected)
     for cell in cells:
-        repo = hub.repos[cell["config"]["dataset"]["hub"]]
         run = json.loads((tmp_path / "store" / "runs" / cell["run_id"] / "manifest.json").read_text())
         assert run["text_hash"] == framed_hash(expected[cell["dataset"]]), cell["dataset"]
-        assert cell["dataset_commit"] == repo.commit("main")
-    asked = hub.paths()
-    assert not any(path.startswith(("distractor/train", "en/c4-train", "train/", "20231101.de")) for path in asked)
+        assert cell["dataset_commit"] == hub.repos[cell["config"]["dataset"]["hub"]]["main"][0]
+    others = ("/distractor/train", "/en/c4-train", "/train/", "/20231101.de")
+    assert [line for line in hub.asked if "GET /datasets/" in line and any(each in line for each in others)] == []
     again = here(*line, cwd=tmp_path / "work", check=0)  # this process is offline, with other caches
     assert "loading" not in again.stderr
     cached = {path.stem: path for path in (tmp_path / "store").glob("samples/*.parquet")}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.commands import Answer, rbpx, start
+from tests.support.hub import Hub, environment, serving_others
 from tests.support.hub_datasets import add_known
-from tests.support.model_hub import Hub, environment, serving_others
 from tests.support.stores import cell_records
 
 WANTED = ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
@@ -36,7 +36,7 @@ def brought(hub: Hub) -> list[str]:
 def others(shared_data: Path) -> Iterator[Hub]:
     """A hub with the known datasets."""
     with serving_others() as hub:
-        add_known(hub.datasets, shared_data / "data")
+        add_known(hub, shared_data / "data")
         yield hub
 
 
@@ -55,11 +55,11 @@ def test_the_command_that_is_named_fetches_the_texts_once_and_then_no_network_is
     assert typed[:4] == ["python", "-m", "rbpx", "download"], "one command fetches all of it"
     rows = rows_of(rbpx(*typed[3:], "--format", "json", cwd=cwd, env=env, check=0))
     assert [(row["state"], row["n_bytes_here"]) for row in rows.values()] == [("fetched", 0)] * 2
-    gsm8k = others.datasets.repos["openai/gsm8k"]
-    files = {path: raw for path, raw in gsm8k.revisions["main"].items() if path.startswith("main/")}
+    _, folder = others.repos["openai/gsm8k"]["main"]
+    files = {path.relative_to(folder).as_posix(): path.stat().st_size for path in (folder / "main").iterdir()}
     sent = {path.partition("/resolve/")[2].partition("/")[2]: n for path, n in others.sent.items() if "gsm8k/" in path}
     sent = {path: n for path, n in sent.items() if path.endswith(".parquet")}
-    assert sent == {path: len(raw) for path, raw in files.items()}, "each file of that subset once, and no other"
+    assert sent == files, "each file of that subset once, and no other"
     assert rows["openai/gsm8k"]["n_bytes"] == sum(sent.values())
     assert rows["wikimedia/wikipedia"]["n_bytes"] == 0 < rows["wikimedia/wikipedia"]["n_read_bytes"]
     assert not [path for path in brought(others) if "20231101.de" in path]
