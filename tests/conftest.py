@@ -177,6 +177,13 @@ def own_store(untouched: Measured, tmp_path: Path) -> Path:
 # ----------------------------------------------------------------------------------------------------------- questions
 
 
+@pytest.fixture(scope="session")
+def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the frozen stores of tests/same_answers."""
+    stores = Path(__file__).parent / "same_answers" / "stores"
+    return once_a_session(tmp_path_factory, "frozen", lambda to: Path(shutil.copytree(stores, to / "stores")))
+
+
 @pytest.fixture
 def computed_once() -> Iterator[None]:
     """A question that a test asks in several widths or formats is computed for the first, and shown in all."""

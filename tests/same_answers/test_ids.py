@@ -1,11 +1,13 @@
-"""Ids of requests, runs and fits, as they have been in every version: a store of before is found again by them."""
+"""Ids of requests and runs, as they have been in every version: a store of before is found again by them.
+
+Those of fits stand in the recorded answers.
+"""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from tests.same_answers.answers import asks
 from tests.support.composed import here
 
 TEXT = ("One law of size.", "Two laws of tokens, and a third.", "Nothing more.")
@@ -24,17 +26,6 @@ RUNS = {
     "model=ladder size=3k": "857db94b038335ba",
     "model=ladder size=3k dtype=bfloat16": "07c6d2d8b9f665d2",
     "model=ladder size=3k protocol=rolling": "dbda2503fc3da197",
-}
-FITS = {  # of the first row of what was answered, which another test holds
-    "fit k=1 laws='[rbp,cross_entropy]' method=all dataset=pydoc": "08b84c3a4c5df346",
-    "fit ties=mid laws='[rbp]' k='[1,10]'": "ab93539cf64a04e3",
-    "fit size_by=with_embeddings laws='[rbp,cross_entropy]' k=1": "ce9e15528d9930b0",
-    "fit E='1.7 +- .05' dataset=pydoc": "0ab95107b6a1452d",
-    "fit axis=C": "abdbc97074037286",
-    "fit family=twin axis=D laws='[cross_entropy,rbp]' k=1": "6cb1d58ebf01a122",
-    "fit source=them family=a dataset=prose method=offset laws='[cross_entropy,rbp]' k=1": "d953e78acb7c2d42",
-    "fit source=sweep frontier=true axis=C": "327a3e87d9d488ec",
-    "gaps slices=position k=10 dataset=pydoc laws='[rbp]'": "3127a50595560770",
 }
 
 
@@ -59,8 +50,3 @@ def test_what_is_measured_has_its_run_id(words: str, text: str, cwd: Path) -> No
     (cell,) = (store / "cells").iterdir()
     assert cell.stem == CELLS[words]
     assert json.loads(cell.read_text())["run_id"] == RUNS[words]
-
-
-def test_fits_have_their_ids() -> None:
-    found = {ask.line: ask.expected()[0]["fit_id"] for ask in asks() if ask.line in FITS}
-    assert found == FITS
