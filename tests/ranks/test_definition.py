@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rbpx.ranks.definition import NonFiniteLogits, TokenRanks, rank_hidden, rank_logits
-from tests.support.reference import reference_rank
+from tests.support.reference import assert_ranked
 
 N, V = 75, 320
 DEVICES = [
@@ -38,12 +38,7 @@ def lookup(logits_NV: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
 
 
 def assert_ranked_by_definition(ranks: TokenRanks, logits_NV: Tensor, targets_N: Tensor) -> None:
-    rows = [reference_rank(row, target) for row, target in zip(logits_NV.tolist(), targets_N.tolist(), strict=True)]
-    greater, ties, logprob = zip(*rows, strict=True)
-    assert ranks.greater.tolist() == list(greater)
-    assert ranks.ties.tolist() == list(ties)
-    rounding = 4 * float(np.finfo(np.float32).eps) * float(logits_NV.abs().max())
-    np.testing.assert_allclose(ranks.logprob, logprob, rtol=0, atol=rounding)
+    assert_ranked(ranks, logits_NV, targets_N, atol=4 * float(np.finfo(np.float32).eps) * float(logits_NV.abs().max()))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -52,15 +47,6 @@ def test_ranks_are_those_of_the_definition(logits_NV: Tensor, device: str) -> No
     targets_N = some_targets()
     ranks = rank_logits(logits_NV.to(device), targets_N.to(device))
     assert_ranked_by_definition(ranks, logits_NV, targets_N)
-
-
-def test_pessimistic_and_optimistic_rank_of_a_worked_example() -> None:
-    # The target 2.0 at index 3: two entries above it, two others equal to it.
-    ranks = rank_logits(torch.tensor([[2.0, 4.0, 1.0, 2.0, 2.0, 3.0]]), torch.tensor([3]))
-    assert (ranks.greater.tolist(), ranks.ties.tolist()) == ([2], [2])
-    assert (ranks.greater + 1).tolist() == [3]  # optimistic
-    assert (ranks.greater + ranks.ties + 1).tolist() == [5]  # pessimistic: as many as are not below
-    assert ranks.logprob[0] == pytest.approx(2 - np.log(3 * np.exp(2) + np.exp(4) + np.exp(1) + np.exp(3)), abs=1e-6)
 
 
 def test_duplicate_rows_of_the_head_tie_exactly() -> None:
@@ -85,49 +71,34 @@ def test_the_size_of_a_chunk_changes_nothing(logits_NV: Tensor, rows: int) -> No
     assert_ranked_by_definition(ranks, logits_NV, targets_N)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("n", [0, N])
-def test_results_are_numpy_arrays_on_the_host_of_no_positions_too(n: int, device: str) -> None:
-    logits_NV, targets_N = spread_logits()[:n].to(device).requires_grad_(), some_targets()[:n].to(device)
-    hidden_N1, head = lookup(logits_NV)
+def test_no_positions_have_no_ranks() -> None:
+    hidden_N1, head = lookup(spread_logits()[:0])
     for ranks in (
-        rank_logits(logits_NV, targets_N),
-        rank_hidden(hidden_N1, targets_N, head, V, chunk_bytes=4 * V * 32),
+        rank_logits(head(hidden_N1), some_targets()[:0]),
+        rank_hidden(hidden_N1, some_targets()[:0], head, V),
     ):
-        columns = (ranks.greater, ranks.ties, ranks.logprob)
-        assert all(type(column) is np.ndarray for column in columns)
-        assert [column.dtype for column in columns] == [np.int32, np.int32, np.float32]
-        assert [column.shape for column in columns] == [(n,)] * 3
+        assert [column.shape for column in vars(ranks).values()] == [(0,)] * 3
 
 
-@pytest.mark.parametrize(("chunk_bytes", "expected_rows"), [(4 * V * 32, 32), (4 * V * 33 - 1, 32), (1, 1)])
-def test_a_chunk_holds_as_many_positions_as_its_bytes_allow(chunk_bytes: int, expected_rows: int) -> None:
-    hidden_N1, head = lookup(spread_logits())
-    chunk_rows = []
-
-    def recording_head(hidden_n1: Tensor) -> Tensor:
-        chunk_rows.append(len(hidden_n1))
-        return head(hidden_n1)
-
-    rank_hidden(hidden_N1, some_targets(), recording_head, V, chunk_bytes)
-    assert max(chunk_rows) == expected_rows
-    assert sum(chunk_rows) == N
-
-
-def test_one_chunk_of_logits_is_alive_at_a_time_and_none_records_gradients() -> None:
+@pytest.mark.parametrize(("chunk_bytes", "n_rows"), [(4 * V * 32, 32), (4 * V * 33 - 1, 32), (4 * V * 8, 8), (1, 1)])
+def test_one_chunk_is_alive_at_a_time_of_as_many_rows_as_its_bytes_allow_and_none_records_gradients(
+    chunk_bytes: int, n_rows: int
+) -> None:
     hidden_N1, head = lookup(spread_logits().requires_grad_())
     made: list[weakref.ref[Tensor]] = []
-    alive = []
+    alive, chunk_rows = [], []
 
     def recording_head(hidden_n1: Tensor) -> Tensor:
         alive.append(sum(logits() is not None for logits in made))
+        chunk_rows.append(len(hidden_n1))
         logits_nV = head(hidden_n1)
         assert not logits_nV.requires_grad
         made.append(weakref.ref(logits_nV))
         return logits_nV
 
-    rank_hidden(hidden_N1, some_targets(), recording_head, V, chunk_bytes=4 * V * 8)
-    assert alive == [0] * 10
+    rank_hidden(hidden_N1, some_targets(), recording_head, V, chunk_bytes)
+    assert not any(alive)
+    assert (max(chunk_rows), sum(chunk_rows)) == (n_rows, N)
 
 
 @pytest.mark.parametrize("device", DEVICES)

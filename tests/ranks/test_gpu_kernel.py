@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from rbpx.ranks.definition import TokenRanks
 from tests.support.interpreted import interpret, rank_there
-from tests.support.reference import reference_rank
+from tests.support.reference import assert_ranked
 
 pytest.importorskip("triton", reason="no Triton for this platform")
 
@@ -37,10 +38,9 @@ def targets_of(n: int, width: int) -> Tensor:
 
 def assert_by_definition(out_4N: Tensor, logits_NV: Tensor, targets_N: Tensor) -> None:
     greater, ties, logprob, finite = out_4N.numpy()
-    for row, (logits, target) in enumerate(zip(logits_NV.tolist(), targets_N.tolist(), strict=True)):
-        expected_greater, expected_ties, expected_logprob = reference_rank(logits, target)
-        assert (greater[row], ties[row], finite[row]) == (expected_greater, expected_ties, 1)
-        np.testing.assert_allclose(logprob.view(np.float32)[row], expected_logprob, rtol=1e-6, atol=4e-6)
+    assert finite.all()
+    ranks = TokenRanks(greater, ties, logprob.view(np.float32))
+    assert_ranked(ranks, logits_NV, targets_N, rtol=1e-6, atol=4e-6)
 
 
 @pytest.mark.parametrize("width", [1, 2, 4095, 4096, 4097, 9000])

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from rbpx.ranks.definition import NonFiniteLogits, TokenRanks
 from rbpx.ranks.split_vocabulary import VocabularyPart, rank_part
-from tests.support.reference import reference_rank
+from tests.support.reference import assert_ranked
 
 N, D, V = 37, 8, 103
 HEIGHTS = {"even": [52, 51], "four": [26, 26, 26, 25], "one has nothing": [60, 43, 0]}
@@ -64,18 +63,9 @@ def drawn(whole_numbers: bool) -> tuple[Tensor, Tensor, Tensor]:
 def test_every_process_finds_the_ranks_of_the_definition(heights: list[int], whole_numbers: bool) -> None:
     hidden_ND, targets_N, weight_VD = drawn(whole_numbers)
     logits_NV = torch.cat([hidden_ND @ rows.T for rows in weight_VD.split(heights)], 1)
-    expected = [reference_rank(row, target) for row, target in zip(logits_NV.tolist(), targets_N.tolist(), strict=True)]
-    greater, ties, logprob = zip(*expected, strict=True)
-    assert (sum(ties) > 0) == whole_numbers
     for ranks in rank_together(hidden_ND, targets_N, weight_VD, heights):
-        assert ranks.greater.tolist() == list(greater)
-        assert ranks.ties.tolist() == list(ties)
-        np.testing.assert_allclose(ranks.logprob, logprob, rtol=0, atol=1e-5)
-        assert [column.dtype for column in (ranks.greater, ranks.ties, ranks.logprob)] == [
-            np.int32,
-            np.int32,
-            np.float32,
-        ]
+        assert_ranked(ranks, logits_NV, targets_N)
+        assert (ranks.ties.sum() > 0) == whole_numbers
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

@@ -14,6 +14,7 @@ from rbpx.ranks import tiles
 from rbpx.ranks.cpu_kernel import NEAR_KEPT
 from rbpx.ranks.definition import NonFiniteLogits, TokenRanks
 from rbpx.ranks.tiles import rank_tiles
+from tests.support.reference import assert_ranked
 
 N, D, V = 300, 48, 3 * 1024 + 137  # the last tile is a part of one; slabs of threads are of unequal length
 
@@ -35,20 +36,8 @@ def targets(n: int = N) -> Tensor:
     return torch.randint(0, V, (n,), generator=torch.Generator().manual_seed(3))
 
 
-def by_definition(logits_NV: Tensor, targets_N: Tensor) -> tuple[list[int], list[int], list[float]]:
-    """Counted a token at a time in float64."""
-    greater, ties, logprob = [], [], []
-    for row, target in zip(logits_NV.double().numpy(), targets_N.tolist(), strict=True):
-        greater.append(int((row > row[target]).sum()))
-        ties.append(int((row == row[target]).sum()) - 1)
-        logprob.append(row[target] - row.max() - math.log(np.exp(row - row.max()).sum()))
-    return greater, ties, logprob
-
-
-def assert_equal(ranks: TokenRanks, expected: tuple[list[int], list[int], list[float]]) -> None:
-    assert ranks.greater.tolist() == expected[0]
-    assert ranks.ties.tolist() == expected[1]
-    np.testing.assert_allclose(ranks.logprob, expected[2], rtol=3e-7, atol=3e-6)
+def assert_by_definition(ranks: TokenRanks, logits_NV: Tensor, targets_N: Tensor) -> None:
+    assert_ranked(ranks, logits_NV.double(), targets_N, rtol=3e-7, atol=3e-6)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -65,7 +54,7 @@ def test_ties_between_tiles_are_counted_as_within_one(threads: int, bias: bool) 
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
-    assert_equal(ranks, by_definition(logits_NV, targets_N))
+    assert_by_definition(ranks, logits_NV, targets_N)
     assert (ranks.ties > 10).mean() > 0.4
 
 
@@ -77,7 +66,6 @@ def test_any_number_of_positions_gives_each_the_same(n: int) -> None:
     assert some.greater.tolist() == all_of_them.greater[:n].tolist()
     assert some.ties.tolist() == all_of_them.ties[:n].tolist()
     np.testing.assert_allclose(some.logprob, all_of_them.logprob[:n], rtol=3e-7)
-    assert [column.dtype for column in (some.greater, some.ties, some.logprob)] == [np.int32, np.int32, np.float32]
 
 
 def test_where_logits_are_no_whole_numbers_only_those_that_rounding_cannot_tell_apart_may_move() -> None:
@@ -91,14 +79,15 @@ def test_where_logits_are_no_whole_numbers_only_those_that_rounding_cannot_tell_
     greater_N = torch.from_numpy(ranks.greater)
     assert ((at_least_N <= greater_N) & (greater_N <= at_most_N)).all()
     assert (at_least_N == at_most_N - 1).double().mean() > 0.8, "hardly any rank is left to rounding"
-    np.testing.assert_allclose(ranks.logprob, by_definition(logits_NV, targets_N)[2], rtol=3e-7, atol=2e-6)
+    own_logprob_N = logits_NV.log_softmax(1).gather(1, targets_N[:, None])[:, 0]
+    np.testing.assert_allclose(ranks.logprob, own_logprob_N, rtol=3e-7, atol=2e-6)
 
 
 def test_a_target_equal_to_thousands_of_entries_is_ranked_with_all_logits_at_once() -> None:
     hidden_ND, weight_VD, targets_N = whole_numbers(N, D, seed=1), whole_numbers(V, D, seed=2), targets()
     hidden_ND[::3] = 0  # every entry has the logit 0 there
     ranks = rank_tiles(hidden_ND, targets_N, weight_VD)
-    assert_equal(ranks, by_definition(hidden_ND.double() @ weight_VD.double().T, targets_N))
+    assert_by_definition(ranks, hidden_ND.double() @ weight_VD.double().T, targets_N)
     assert (ranks.ties[::3] == V - 1).all()
     assert V - 1 > NEAR_KEPT > ranks.ties[1::3].max()
 
@@ -111,7 +100,7 @@ def test_a_row_that_ties_with_more_than_are_kept_leaves_the_row_below_it_alone()
     hidden_ND, targets_N = torch.eye(2), torch.tensor([3, 700])
     assert 200 < NEAR_KEPT < 200 + 300
     ranks = rank_tiles(hidden_ND, targets_N, weight_VD)
-    assert_equal(ranks, by_definition(hidden_ND.double() @ weight_VD.double().T, targets_N))
+    assert_by_definition(ranks, hidden_ND.double() @ weight_VD.double().T, targets_N)
     assert (ranks.ties.tolist(), ranks.greater.tolist()) == ([499, 0], [0, 2047 - 700])
 
 
@@ -125,7 +114,7 @@ def test_what_follows_the_head_is_done_before_ranks_are_counted(finish: Callable
     hidden_ND, weight_VD, targets_N = whole_numbers(N, D, seed=1), whole_numbers(V, D, seed=2) * 2, targets()
     plain_NV = (hidden_ND.double() @ weight_VD.double().T).float()
     ranks = rank_tiles(hidden_ND, targets_N, weight_VD, finish=finish)
-    assert_equal(ranks, by_definition(finish(plain_NV), targets_N))
+    assert_by_definition(ranks, finish(plain_NV), targets_N)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -150,14 +139,14 @@ def test_a_last_tile_of_one_entry_is_that_of_its_own_row() -> None:
     hidden_ND, weight_VD = torch.tensor([[1.0], [1000.0], [2.0]]), torch.zeros(1025, 1)
     weight_VD[-1] = 1.0
     targets_N = torch.tensor([1024, 0, 7])
-    assert_equal(rank_tiles(hidden_ND, targets_N, weight_VD), by_definition(hidden_ND @ weight_VD.T, targets_N))
+    assert_by_definition(rank_tiles(hidden_ND, targets_N, weight_VD), hidden_ND @ weight_VD.T, targets_N)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_weights_and_states_of_16_bits_are_multiplied_in_float32(dtype: torch.dtype) -> None:
     hidden_ND, weight_VD = (whole_numbers(n, D, seed=n) / 16 for n in (N, V))
     ranks = rank_tiles(hidden_ND.to(dtype), targets(), weight_VD.to(dtype))
-    assert_equal(ranks, by_definition(hidden_ND.double() @ weight_VD.double().T, targets()))
+    assert_by_definition(ranks, hidden_ND.double() @ weight_VD.double().T, targets())
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -184,16 +173,15 @@ def test_a_single_logit_of_minus_infinity_is_refused() -> None:
 def test_logits_far_apart_keep_the_logprob_finite_and_right() -> None:
     hidden_ND, weight_VD, targets_N = whole_numbers(N, D, seed=1) * 8, whole_numbers(V, D, seed=2) * 8, targets()
     ranks = rank_tiles(hidden_ND, targets_N, weight_VD)
-    expected = by_definition(hidden_ND.double() @ weight_VD.double().T, targets_N)
-    assert_equal(ranks, expected)
-    assert min(expected[2]) < -3000
+    assert_by_definition(ranks, hidden_ND.double() @ weight_VD.double().T, targets_N)
+    assert min(ranks.logprob) < -3000
 
 
 @pytest.mark.parametrize("scale", [-1e-20, -1.0, 1e-20, 1.0])
 def test_logits_of_one_sign_have_their_logprob_however_small(scale: float) -> None:
     bias_V = scale * (1 + torch.arange(V) / V)
     ranks = rank_tiles(torch.zeros(N, D), targets(), torch.zeros(V, D), bias_V)
-    assert_equal(ranks, by_definition(bias_V.expand(N, V), targets()))
+    assert_by_definition(ranks, bias_V.expand(N, V), targets())
 
 
 def test_targets_must_be_as_many_as_positions() -> None:

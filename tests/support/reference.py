@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from rbpx.ranks.definition import TokenRanks
+
 
 class Row(NamedTuple):
     """One scored token of a document, as the store's `tokens` has it."""
@@ -39,10 +41,18 @@ def reference_rows(model: Any, ids: Sequence[int], special_ids: Collection[int])
 
 def reference_rank(logits: Sequence[float], target: int) -> tuple[int, int, float]:
     """Greater, ties and logprob of one target by the definition (float32 values are exact as Python floats)."""
-    greater = ties = 0
-    for token_id, logit in enumerate(logits):
-        greater += logit > logits[target]
-        ties += logit == logits[target] and token_id != target
-    highest = max(logits)
-    log_sum = highest + math.log(math.fsum(math.exp(logit - highest) for logit in logits))
-    return greater, ties, logits[target] - log_sum
+    row = np.asarray(logits, np.float64)
+    greater, equal = int((row > row[target]).sum()), int((row == row[target]).sum())
+    return greater, equal - 1, float(row[target] - row.max() - math.log(math.fsum(np.exp(row - row.max()))))
+
+
+def assert_ranked(
+    ranks: TokenRanks, logits_NV: torch.Tensor, targets_N: torch.Tensor, rtol: float = 0.0, atol: float = 1e-5
+) -> None:
+    """Each row by the definition, in the types of its columns."""
+    rows = [reference_rank(row, target) for row, target in zip(logits_NV.tolist(), targets_N.tolist(), strict=True)]
+    greater, ties, logprob = zip(*rows, strict=True)
+    assert ranks.greater.tolist() == list(greater)
+    assert ranks.ties.tolist() == list(ties)
+    np.testing.assert_allclose(ranks.logprob, logprob, rtol=rtol, atol=atol)
+    assert [column.dtype for column in vars(ranks).values()] == [np.int32, np.int32, np.float32]
