@@ -18,22 +18,8 @@ from tests.support.drawn_laws import (
 )
 
 
-def test_the_interval_of_documents_that_differ_by_their_slope_is_that_of_a_t_test() -> None:
-    """All 256 replicates of four documents, so that nothing is left to chance."""
-    slopes = [0.02, -0.05, 0.11, 0.04]
-    moved_DN = -np.outer(slopes, X_OF_DOCUMENTS)
-    weights_BD = np.array([np.bincount(drawn, minlength=4) for drawn in itertools.product(range(4), repeat=4)])
-    fit = law_of_documents(moved_DN, weights_BD, np.zeros(len(OF_DOCUMENTS)))
-    mean = sum(slopes) / 4
-    variance = sum((slope - mean) ** 2 for slope in slopes) / 3 / 4 * 256 / 255  # of 256 replicates as of a sample
-    half = student_t.ppf(0.975, 3) * math.sqrt(variance)
-    assert fit.alpha.value == pytest.approx(0.1 + mean)
-    assert (fit.alpha.lo, fit.alpha.hi) == pytest.approx((0.1 + mean - half, 0.1 + mean + half))
-    assert fit.alpha_sds[0] == pytest.approx(math.sqrt(variance))
-    assert (fit.alpha_text.lo, fit.alpha_text.hi) == pytest.approx((fit.alpha.lo, fit.alpha.hi))
-
-
 def test_documents_and_models_each_take_their_own_t() -> None:
+    """All 27 replicates of three documents that differ by their slope, so that nothing is left to chance."""
     slopes, scatter_N = [0.02, -0.05, 0.11], np.array([0.02, -0.03, 0.01, 0.03, -0.03])
     weights_BD = np.array([np.bincount(drawn, minlength=3) for drawn in itertools.product(range(3), repeat=3)])
     fit = law_of_documents(-np.outer(slopes, X_OF_DOCUMENTS), weights_BD, scatter_N)
@@ -41,7 +27,11 @@ def test_documents_and_models_each_take_their_own_t() -> None:
     models = float(left_N @ left_N) / 3 / float(X_OF_DOCUMENTS @ X_OF_DOCUMENTS)
     documents = sum((slope - sum(slopes) / 3) ** 2 for slope in slopes) / 2 / 3 * 27 / 26
     half = math.sqrt(student_t.ppf(0.975, 3) ** 2 * models + student_t.ppf(0.975, 2) ** 2 * documents)
-    assert (fit.alpha.hi - fit.alpha.lo) / 2 == pytest.approx(half)
+    alpha = 0.1 + sum(slopes) / 3 - float(scatter_N @ X_OF_DOCUMENTS) / float(X_OF_DOCUMENTS @ X_OF_DOCUMENTS)
+    assert (fit.alpha.lo, fit.alpha.value, fit.alpha.hi) == pytest.approx((alpha - half, alpha, alpha + half))
+    assert fit.alpha_sds[0] == pytest.approx(math.sqrt(documents))
+    text = student_t.ppf(0.975, 2) * math.sqrt(documents)
+    assert (fit.alpha_text.lo, fit.alpha_text.hi) == pytest.approx((alpha - text, alpha + text))
 
 
 def test_many_documents_have_the_normal_interval() -> None:

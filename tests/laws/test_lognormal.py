@@ -50,14 +50,6 @@ def test_the_exact_sums_give_the_recomputed_numbers() -> None:
     assert np.round(exact.cross_entropy_nats, 4).tolist() == [5.2453, 4.0401, 3.3570, 3.0661]
 
 
-def test_the_paper_fit_recovers_parameters_from_noise_free_counts() -> None:
-    x = np.arange(2, 200_000, dtype=np.float64)
-    fit = fit_paper(x, 1e6 * np.exp(plain_ln_p(x, 2.0, 1.2)))
-    assert fit.status is Status.ok
-    assert (number(fit, "mu"), number(fit, "sigma")) == pytest.approx((2.0, 1.2), abs=1e-6)
-    assert fit.distance == pytest.approx(0.0, abs=1e-8)
-
-
 def test_the_paper_fit_is_the_maximum_that_another_method_finds() -> None:
     rank, n_tokens = draw(-3.49, 4.43, 500, np.random.default_rng(2))
     fit = fit_paper(rank, n_tokens)
@@ -107,25 +99,6 @@ def test_a_power_law_of_ranks_is_reported_as_the_limit() -> None:
     loglik = 1000 * cells[:, 0] + 100 * cells[:, 1] + 50 * cells[:, 2] + 80 * cells[:, 3]
     assert limit.loglik == pytest.approx(loglik.max(), abs=1e-4)
     assert number(limit, "beta") == pytest.approx(float(beta[loglik.argmax(), 0]), abs=1e-4)
-
-
-def test_half_ranks_and_too_few_ranks_are_a_status() -> None:
-    for rank, status in (
-        ([2.0, 3.5, 4.0, 9.0], Status.not_known),
-        ([2.0, 3.0, 3.0], Status.too_few_tokens),
-        ([], Status.too_few_tokens),
-    ):
-        found = fit_paper(rank, np.ones(len(rank)))
-        assert found.status is status
-        assert [found.params[name] for name in ("mu", "sigma", "beta", "gamma")] == [None] * 4
-        assert (found.loglik, found.aic, found.bic, found.distance) == (None,) * 4
-
-
-def test_impossible_ranks_are_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="ranks must"):
-        fit_paper([0, 2, 3], [1, 1, 1])
-    with pytest.raises(ValueError, match="counts"):
-        fit_paper([1, 2, 3], [1, -1, 1])
 
 
 def test_odd_small_samples_end_in_finite_numbers_or_a_status() -> None:

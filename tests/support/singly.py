@@ -9,11 +9,13 @@ from rbpx.laws.numeric import Floats
 from rbpx.laws.prediction.prediction import fit_batch
 from rbpx.laws.ranks.distribution import fit_distributions
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.ranks.lognormal import derived_curve, paper_slopes, step_paper
+from rbpx.laws.ranks.lognormal import derived_curve, fit_paper, paper_slopes, step_paper
 
 
 def fit_distribution(name: str, rank: ArrayLike, n_tokens: ArrayLike, V: int) -> RankFit:
-    """One family, fitted over 1..V."""
+    """One family, fitted over 1..V, or the lognormal of the paper from 2 up."""
+    if name == "lognormal_paper":
+        return fit_paper(rank, n_tokens)
     (fit,) = fit_distributions([name], rank, n_tokens, V)
     return fit
 
