@@ -55,12 +55,10 @@ def test_importing_a_module_of_laws_loads_no_more_than_it_needs() -> None:
 def test_a_power_law_is_the_line_of_polyfit() -> None:
     S, y = np.geomspace(1e7, 3e9, 6), 20 * np.geomspace(1e7, 3e9, 6) ** -0.1 * np.array([1, 1.01, 0.99, 1, 1.02, 0.98])
     law = fit_power_law("S", "y", data=pd.DataFrame({"S": S, "y": y}))
-    slope, intercept = np.polyfit(np.log(S), np.log(y), 1)
-    assert law.alpha.value == pytest.approx(-slope, rel=1e-9)
-    assert law.C.value == pytest.approx(np.exp(intercept), rel=1e-9)
     assert law.status is Status.ok
     assert fit_power_law(S, y, judge=False).status is Status.not_judged
-    assert law.predict(1e10).y == pytest.approx(np.exp(intercept + slope * np.log(1e10)), rel=1e-9)
+    line = np.polyfit(np.log(S), np.log(y), 1)
+    assert law.predict(1e10).y == pytest.approx(np.exp(np.polyval(line, np.log(1e10))), rel=1e-9)
     json.dumps(law.record(), allow_nan=False)
 
 
@@ -82,14 +80,16 @@ def test_intervals_of_a_law_have_the_level_that_is_asked_for_and_its_status_does
         assert (law.alpha.value, law.reasons, law.record()["level"]) == (usual.alpha.value, usual.reasons, 0.8)
         assert fit_power_law(S, y, method=method, level=0.95).record() == usual.record()
         assert (law.r2.ends is None) is (method == "offset")
-        n = len(S) - (2 if method == "ols" else 3)
-        t, squares = student.ppf(0.9, n), float(np.sum(np.square(law.residuals_ln)))
-        if method == "ols":
-            assert law.alpha.ends == pytest.approx(law.alpha.value + t * law.alpha.stderr * np.array([-1, 1]), rel=1e-9)
-            continue
-        for alpha in law.alpha.ends or ():
-            held = fit_power_law(S, y, method=method, given={"alpha": alpha}, judge=False)
-            assert np.sum(np.square(held.residuals_ln)) == pytest.approx(squares * (1 + t**2 / n), rel=2e-3)
+        n, squares = len(S) - (2 if method == "ols" else 3), float(np.sum(np.square(law.residuals_ln)))
+        for of, t in ((law, student.ppf(0.9, n)), (usual, student.ppf(0.975, n))):
+            if method == "ols":
+                assert of.alpha.ends == pytest.approx(
+                    of.alpha.value + t * of.alpha.stderr * np.array([-1, 1]), rel=1e-9
+                )
+                continue
+            for alpha in of.alpha.ends or ():
+                held = fit_power_law(S, y, method=method, given={"alpha": alpha}, judge=False)
+                assert np.sum(np.square(held.residuals_ln)) == pytest.approx(squares * (1 + t**2 / n), rel=2e-3)
 
 
 def test_a_surface_and_its_optimum_are_the_equation_with_its_constants() -> None:
@@ -98,9 +98,8 @@ def test_a_surface_and_its_optimum_are_the_equation_with_its_constants() -> None
     assert fit.predict(7e9, 1.4e12).within["chinchilla"].value == pytest.approx(
         E + A * 7e9**-alpha + B * 1.4e12**-beta, rel=1e-5
     )
-    best = fit.optimum(1e22)
-    assert best.S.value == pytest.approx((alpha * A / (beta * B) * (1e22 / 6) ** beta) ** (1 / (alpha + beta)))
-    assert best.S.value * best.D.value * 6 == pytest.approx(1e22)
+    best = fit.optimum(1e22).S.value
+    assert best == pytest.approx((alpha * A / (beta * B) * (1e22 / 6) ** beta) ** (1 / (alpha + beta)))
 
 
 def test_a_surface_has_intervals_over_runs_and_a_record() -> None:
@@ -247,8 +246,6 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: fit_k_law([1, 10, 20], [0.1, 0.2, 30]), "rbp must be shares between 0 and 1, got 30"),
         (lambda: fit_k_law([1, 10], [0.1, 0.2], rbp_replicates=[[0.1]]), r"rbp_replicates needs the shape \[B, 2\]"),
         (lambda: fit_k_law([1, 10], [0.1, 0.2], method="least"), "method='least' is unknown; known: ols"),
-        (lambda: rank_distributions([1, 2, 9], 5), "rank 9 exceeds the vocabulary of 5"),
-        (lambda: rank_distributions([0, 2], 5), "ranks must be >= 1"),
         (lambda: rank_distributions([1, 2], 5, names=["zipf"]), "zipf is not a known distribution"),
         (lambda: fit_power_law(S3, [4.0, np.nan, 2.5]), r"y must be positive and finite, got nan \(number 2 of 3\)"),
         (lambda: fit_power_law(S3, [4.0 + 1j, 3.0, 2.5]), r"y must be real numbers, got \(4"),

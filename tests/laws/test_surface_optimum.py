@@ -8,7 +8,7 @@ import pytest
 from rbpx.laws.surface.fit import fit_surface
 from rbpx.laws.surface.runs import six_S
 from rbpx.laws.surface.surface import optimum, split
-from tests.support.surfaces import BUDGET, CONSTANTS, TRUE, draw, grid, law, plain_y, runs_of, surface_of, true_optimum
+from tests.support.surfaces import BUDGET, CONSTANTS, TRUE, draw, grid, plain_y, runs_of, surface_of
 
 
 def with_head(S: np.ndarray) -> np.ndarray:
@@ -21,16 +21,6 @@ def brute(form: str, C: float, flops_per_token, U: float) -> float:
     return float(S[np.argmin(plain_y(form, S, C / flops_per_token(S), U))])
 
 
-def test_the_closed_form_is_where_the_least_y_is() -> None:
-    surface = surface_of("chinchilla", TRUE, runs_of("chinchilla"))
-    best = optimum(surface, BUDGET)
-    S = true_optimum(BUDGET)
-    assert best.S.value == pytest.approx(S, rel=5e-5)
-    assert best.D.value == pytest.approx(BUDGET / 6 / S, rel=5e-5)
-    assert best.y.value == pytest.approx(float(law(np.array([S]), np.array([BUDGET / 6 / S]))[0]), rel=1e-9)
-    assert split(surface)[0].value == pytest.approx(0.367 / (0.347 + 0.367))
-
-
 @pytest.mark.parametrize("form", ["chinchilla", "kaplan", "data_constrained"])
 @pytest.mark.parametrize("flops_per_token", [six_S, with_head])
 def test_a_search_finds_the_optimum_of_any_form_and_cost(form: str, flops_per_token) -> None:
@@ -40,10 +30,14 @@ def test_a_search_finds_the_optimum_of_any_form_and_cost(form: str, flops_per_to
         best = optimum(surface, C, flops_per_token, U)
         assert best.S.value == pytest.approx(brute(form, C, flops_per_token, U or math.inf), rel=1e-4)
         assert best.D.value == pytest.approx(C / float(flops_per_token(np.array([best.S.value]))[0]), rel=1e-9)
+        assert best.y.value == pytest.approx(float(plain_y(form, best.S.value, best.D.value, U or math.inf)), rel=1e-9)
 
 
 def test_search_and_closed_form_agree_with_their_intervals() -> None:
     surface = fit_surface(draw((1,), grid(5, 4), 0.01).runs, n_replicates=60).surface
+    assert split(surface)[0].value == pytest.approx(
+        surface.constants()["beta"][0] / sum(surface.constants()[name][0] for name in ("alpha", "beta"))
+    )
     closed, searched = optimum(surface, BUDGET), optimum(surface, BUDGET, lambda S: 6 * S)
     for a, b in ((closed.S, searched.S), (closed.D, searched.D), (closed.y, searched.y)):
         assert (a.value, a.lo, a.hi) == pytest.approx((b.value, b.lo, b.hi), rel=1e-5)
