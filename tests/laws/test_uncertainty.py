@@ -71,7 +71,7 @@ def test_noise_that_moves_all_sizes_alike_moves_the_constant_and_not_the_exponen
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_ends_of_an_offset_lie_where_the_sum_of_squares_passes_the_f_test(seed: int) -> None:
-    """Nearly: they are read off the valley of the exponent, which has its own test in test_batch.py."""
+    """Nearly: they are read off the valley of the exponent, which has its own test in test_public.py."""
     y, _ = family(1.7 + 50 * S**-0.2, (0.01, 0, 0), np.random.default_rng(seed))
     fit, x = fit_power_law(S, y, None, Method.offset), np.log(S) - np.log(S).mean()
 
