@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rbpx.laws.intervals.estimate import LEVEL
 from rbpx.laws.numeric import Floats
 from rbpx.laws.priors import Prior
 
@@ -86,12 +87,14 @@ def positive(**columns: Floats) -> None:
             raise ValueError(f"{name} must be positive and finite, got {each_N[at]} (number {at + 1} of {len(each_N)})")
 
 
-def level_of(level: float) -> float:
+def level_of(level: float, given: Collection[Any] = ()) -> float:
     """The probability outside intervals of a level.
 
     Raises:
-        ValueError: the level is not between 0 and 1.
+        ValueError: the level is not between 0 and 1, or not .95 beside parameters that are given.
     """
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, as .95; got {level}")
+    if given and level != LEVEL:
+        raise ValueError(f"level={level} goes without given=, whose intervals are at .95")
     return 1 - level

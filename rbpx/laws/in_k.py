@@ -19,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from rbpx.laws.arguments import level_of
 from rbpx.laws.intervals.estimate import (
     LEVEL,
     MIN_REPLICATES,
@@ -32,7 +33,7 @@ from rbpx.laws.intervals.estimate import (
 )
 from rbpx.laws.names import Method
 from rbpx.laws.numeric import Floats, exp_or_none
-from rbpx.laws.power.law import Curvature, PowerLaw, fit_power_law
+from rbpx.laws.power.law import Curvature, PowerLaw, at_level, fit_power_law
 from rbpx.laws.power.uncertainty import Uncertainty
 from rbpx.laws.prediction.verdict import trend_warnings, with_reasons
 from rbpx.status import Status
@@ -48,34 +49,40 @@ def fit_k_law(
     y_BK: Floats | None,
     method: Method = Method.ols,
     n_effective: float | None = None,
+    level: float = LEVEL,
 ) -> PowerLaw:
     """Fits -ln RBP_k = C k^(-alpha) for one model, as `fit_power_law` with k in the place of S.
 
     The interval is over documents; without replicates over "nested counts" as variable as the residuals show. The
-    status is bends where the curvature is significant.
+    status is bends where the curvature is significant, at .95 whatever the level.
     """
     replicates = None if y_BK is None else Replicates.of(y_BK, n_effective)
-    fit = fit_power_law(k_grid, y_K, replicates, method)
+    fit, p = at_level(fit_power_law(k_grid, y_K, replicates, method), level), level_of(level)
     theta_P, about = fit.theta_P, fit.uncertainty
     if fit.alpha.value is None or theta_P is None or about is None:
         return with_reasons(fit, [fit.status])
     sd_P, kind = _standard_deviations(fit, about, k_grid, replicates is not None and replicates.suffices)
-    reach = document_t(n_effective) if kind == "documents" else student_t(len(y_K) - 2)
+
+    def reach(p: float = 1 - LEVEL) -> float:
+        return document_t(n_effective, p) if kind == "documents" else student_t(len(y_K) - 2, p)
+
     ln_C, E = float(theta_P[0]) + fit.alpha.value * math.log(fit.S_ref), fit.E
-    alpha = from_half_width(fit.alpha.value, float(sd_P[1]) * reach, float(sd_P[1]))
-    C = from_half_width(ln_C, float(sd_P[2]) * reach).exp()
+    of_95, alpha = (from_half_width(fit.alpha.value, float(sd_P[1]) * t, float(sd_P[1])) for t in (reach(), reach(p)))
+    C = from_half_width(ln_C, float(sd_P[2]) * reach(p)).exp()
     if E.value is not None:
-        E = from_half_width(E.value, float(sd_P[3]) * reach).through(lambda end: min(max(end, 0.0), y_K.min()))
+        E = from_half_width(E.value, float(sd_P[3]) * reach(p)).through(lambda end: min(max(end, 0.0), y_K.min()))
     curvature = curvature_of(k_grid, y_K, replicates)
-    reasons = [fit.status, *trend_warnings(alpha)]
+    reasons = [fit.status, *trend_warnings(of_95)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
         reasons.append(Status.bends)
-    of_residuals = Curvature(_autocorrelation(np.array(fit.residuals_ln)), curvature)
+    of_residuals = Curvature(_autocorrelation(np.array(fit.residuals_ln)), curvature_of(k_grid, y_K, replicates, p))
     law = replace(fit, C=C, alpha=alpha, E=E, interval=kind, limited_by=kind and "text", bend=of_residuals)
     return with_reasons(law, reasons)
 
 
-def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | None) -> Estimate | None:
+def curvature_of(
+    k_grid: Sequence[int], y_K: Floats, replicates: Replicates | None, p: float = 1 - LEVEL
+) -> Estimate | None:
     """The coefficient of (ln k)^2 in ln y, by least squares, with its interval; None below 4 ranks."""
     x_K = np.log(np.asarray(k_grid, dtype=np.float64))
     if len(x_K) < 4:
@@ -85,11 +92,11 @@ def curvature_of(k_grid: Sequence[int], y_K: Floats, replicates: Replicates | No
     value = float(of_K @ np.log(y_K))
     if replicates is None:
         covariance_KK, dof = _scaled(y_K, J_KP)
-        return from_stderr(value, math.sqrt(float(of_K @ covariance_KK @ of_K)), dof)
+        return from_stderr(value, math.sqrt(float(of_K @ covariance_KK @ of_K)), dof, p)
     if not replicates.suffices:
         return Estimate(value)
     shared = float(replicates.covariance_of(of_K[None])[0, 0])
-    return from_half_width(value, half_width(shared, n_effective=replicates.n_effective))
+    return from_half_width(value, half_width(shared, n_effective=replicates.n_effective, p=p))
 
 
 def nested_covariance(y_K: Floats) -> Floats:

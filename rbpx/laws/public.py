@@ -6,6 +6,7 @@ such a law give a fit with a status whose numbers are None.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, overload
 
 import numpy as np
@@ -113,12 +114,13 @@ def fit_surface(
     delta: float = DELTA,
     n_replicates: int = 200,
     given: Mapping[str, float | tuple[float, float]] = _NONE_GIVEN,
+    level: float = LEVEL,
     judge: bool = True,
 ) -> JudgedSurface:
     """Fit y(S, D) = E + A S^-alpha + B D^-beta, Chinchilla's loss surface over size and tokens, or another form.
 
     kaplan is y = ((N_c / S)^(alpha_N / alpha_D) + D_c / D)^alpha_D; data_constrained is chinchilla's with the effective
-    S and D of repeated tokens. The 95 % intervals of the constants are over runs, resampled with exponential weights.
+    S and D of repeated tokens. The intervals of the constants are over runs, resampled with exponential weights.
 
     Args:
         S: parameters of each model, shape [N], positive.
@@ -132,13 +134,14 @@ def fit_surface(
         delta: where Huber's loss becomes linear, in ln y or, for huber, in the unit of y.
         n_replicates: bootstrap replicates of the runs; 0 for no intervals.
         given: fixed parameters or priors by name: a value, or value and standard deviation of a normal prior.
+        level: of the intervals of the constants, without `given`; the status does not depend on it.
         judge: whether to test it on the largest runs; without, the status is not_judged.
 
     Returns:
         A fit with `constants` by name, each with `value`, `lo` and `hi`; `objective`; `status`, that of the verb
         surface; `predict(S, D, level=.95)`, the loss of a new run or of arrays of runs averaged over forms, with
-        backtests and a status; `optimum(C)`, the best size and tokens of this form for C = 6 S D training FLOPs;
-        `record()`.
+        backtests and a status; `optimum(C, level=.95)`, the best size and tokens of this form for C = 6 S D training
+        FLOPs; `record()`.
 
     Raises:
         ValueError: shapes disagree, S, D or y is not positive and finite, or a name is unknown.
@@ -159,11 +162,12 @@ def fit_surface(
     kind = FORMS[known("form", form, FORMS)]
     pins = fixed(given, kind.names)
     run_N = runs if runs is None else np.unique(column("runs", runs, data), return_inverse=True)[1].reshape(-1)
+    level_of(level, pins)
     of = numbers(data, S=S, D=D, y=y, U=U, runs=run_N)
     positive(S=of["S"], D=of["D"], y=of["y"])
     how: dict[str, Any] = {"objective": Objective(known("objective", objective, [*Objective])), "delta": delta}
     points = Runs.of(of["S"], of["D"], of["y"], of.get("U"), of.get("runs"))
-    return JudgedSurface.of(fit_surface_with_priors(points, form, pins, n_replicates, **how), pins, judge)
+    return JudgedSurface.of(fit_surface_with_priors(points, form, pins, n_replicates, **how), pins, judge, level)
 
 
 @overload
@@ -244,7 +248,7 @@ def predict(
     return answers if np.ndim(at) else answers[0]
 
 
-def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike]) -> ScheduleLaw:
+def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike], *, level: float = LEVEL) -> ScheduleLaw:
     """Fit L = E + A x^-alpha - C a, the loss of runs of one size under any schedules of the learning rate.
 
     x is progress, the sum over steps of (rate / highest rate)^0.6 in 10,000 steps; a is annealing, the sum of the falls
@@ -254,6 +258,7 @@ def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike]) -> Sch
     Args:
         rates: the learning rate of each step of each run, from its first step to the end of its plan.
         losses: the loss in nats at each of these steps, of each run, NaN where it is unknown; a list may end early.
+        level: of the intervals.
 
     Returns:
         A law with `constants` by name (E, A, alpha, C), each with `value`, `lo` and `hi`; `status`; and
@@ -274,6 +279,7 @@ def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike]) -> Sch
         >>> law.status.value, law.predict(rates).shape
         ('ok', (20000,))
     """
+    level_of(level)
     runs = []
     if not len(rates) or len(rates) != len(losses):
         raise ValueError(f"rates and losses are lists with an array for each run, got {len(rates)} and {len(losses)}")
@@ -285,7 +291,7 @@ def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike]) -> Sch
             raise ValueError(f"a run has {len(loss_T)} losses but {len(rate_T)} rates; give a rate for each step")
         known_N = np.flatnonzero(np.isfinite(loss_T))
         runs.append(Training(rate_T, np.asarray(known_N + 1, np.float64), loss_T[known_N]))
-    return fit_trainings(runs)
+    return replace(fit_trainings(runs), level=level)
 
 
 def fit_k_law(
@@ -296,6 +302,7 @@ def fit_k_law(
     rbp_replicates: ArrayLike | None = None,
     n_effective: float | None = None,
     method: str = "ols",
+    level: float = LEVEL,
 ) -> PowerLaw:
     """Fit -ln RBP_k = C k^-alpha for one model: how the share of tokens among its k best guesses grows with k.
 
@@ -306,6 +313,7 @@ def fit_k_law(
         rbp_replicates: rbp under B bootstrap replicates, shape [B, K], the same documents at every k.
         n_effective: effective sample size of the documents.
         method: ols is the paper's; offset adds an E >= 0.
+        level: of the intervals; the status does not depend on it.
 
     Returns:
         A power law in k. Its status is ok, bends where ln(-ln RBP_k) is not linear in ln k, or another. Its interval is
@@ -337,7 +345,7 @@ def fit_k_law(
     how = Method(known("method", method, [*Method]))
     with np.errstate(divide="ignore"):
         y_K, y_BK = -np.log(rbp_K), None if replicate_BK is None else -np.log(replicate_BK)
-    return in_k.fit_k_law(k_K.tolist(), y_K, y_BK, how, n_effective)
+    return in_k.fit_k_law(k_K.tolist(), y_K, y_BK, how, n_effective, level)
 
 
 def rank_distributions(

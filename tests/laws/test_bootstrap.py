@@ -63,14 +63,21 @@ def test_documents_count_by_their_shares_of_the_tokens() -> None:
     assert as_they_are.stderr == pytest.approx((as_if_equal.stderr or 0) * math.sqrt(3 / 4 / (1 - squares)))
 
 
+@pytest.mark.parametrize("level", [0.95, 0.8])
 @pytest.mark.parametrize("n_documents", [9, 10**7])
-def test_the_recipes_equal_their_definitions(n_documents: int) -> None:
+def test_the_recipes_equal_their_definitions(n_documents: int, level: float) -> None:
     replicate_B, value = np.random.default_rng(6).gamma(2.0, size=999), 1.7
     mean, sd = replicate_B.mean(), replicate_B.std(ddof=1)
-    t = math.sqrt(9 / 8) * student_t.ppf(0.975, 8) if n_documents == 9 else 1.959964
+    few = math.sqrt(n_documents / (n_documents - 1))
+    t = few * student_t.ppf((1 + level) / 2, n_documents - 1)
     q = np.quantile(replicate_B, [norm.cdf(-t), norm.cdf(t)])
     at = [math.ceil(999 * share) - 1 for share in (norm.cdf(-t), norm.cdf(t))]
-    assert at == ([7, 991] if n_documents == 9 else [24, 974])
+    assert (
+        at
+        == {(9, 0.95): [7, 991], (10**7, 0.95): [24, 974], (9, 0.8): [69, 929], (10**7, 0.8): [99, 899]}[
+            n_documents, level
+        ]
+    )
     expected = {
         Recipe.normal: (2 * value - mean - t * sd, 2 * value - mean + t * sd),
         Recipe.uncentred: (value - t * sd, value + t * sd),
@@ -78,11 +85,11 @@ def test_the_recipes_equal_their_definitions(n_documents: int) -> None:
         Recipe.expanded: tuple(q),
     }
     for recipe in Recipe:
-        ends = estimate(value, replicate_B, n_documents, recipe).ends
+        ends = estimate(value, replicate_B, n_documents, recipe, 1 - level).ends
         assert ends == pytest.approx(expected[recipe], rel=1e-6), recipe
         stderr = estimate(value, replicate_B, n_documents, recipe).stderr
         has_one = recipe in (Recipe.normal, Recipe.uncentred)
-        assert stderr == (pytest.approx(sd * (math.sqrt(9 / 8) if n_documents == 9 else 1)) if has_one else None)
+        assert stderr == (pytest.approx(sd * few) if has_one else None)
     # The number beside an interval is one that it is about: corrected where the interval is.
     assert estimate(value, replicate_B, 9).value == pytest.approx(2 * value - mean)
     for recipe in set(Recipe) - {Recipe.normal}:
@@ -128,10 +135,10 @@ def test_bootstrap_is_the_estimate_of_documents_drawn_by_hand(recipe: Recipe) ->
     weights_BD = document_weights(12, 60, seed=5)
     totals_BC = np.array([sum(n * row for n, row in zip(n_D, sums_DC, strict=True)) for n_D in weights_BD])
     value = sums_DC[:, 0].sum() / sums_DC[:, 2].sum()
-    expected = estimate(value, totals_BC[:, 0] / totals_BC[:, 2], 12, recipe)
-    found = bootstrap(sums_DC, lambda of_C: of_C[0] / of_C[2], 60, seed=5, recipe=recipe)
+    expected = estimate(value, totals_BC[:, 0] / totals_BC[:, 2], 12, recipe, p=0.2)
+    found = bootstrap(sums_DC, lambda of_C: of_C[0] / of_C[2], 60, seed=5, recipe=recipe, level=0.8)
     named = {"above": sums_DC[:, 0], "below": sums_DC[:, 2]}
-    also = bootstrap(named, lambda of: of["above"] / of["below"], 60, seed=5, recipe=recipe)
+    also = bootstrap(named, lambda of: of["above"] / of["below"], 60, seed=5, recipe=recipe, level=0.8)
     assert (found.value, found.lo, found.hi) == pytest.approx((expected.value, expected.lo, expected.hi), rel=1e-12)
     assert (also.value, also.lo, also.hi) == pytest.approx((expected.value, expected.lo, expected.hi), rel=1e-12)
     assert (found.stderr is None) == (expected.stderr is None)
@@ -154,12 +161,14 @@ def test_the_interval_of_a_share_near_1_lies_in_0_to_1_and_that_of_misses_mirror
 
 def test_few_misses_take_the_exact_binomial_interval_and_a_ratio_of_losses_none() -> None:
     hits_D, tokens_D = np.array([99.0, 50, 80]), np.array([100.0, 50, 80])
-    found = bootstrap({"hits": hits_D, "tokens": tokens_D}, lambda of: of["hits"] / of["tokens"], tokens=tokens_D)
-    n, share = 230**2 / (100**2 + 50**2 + 80**2), 229 / 230
-    assert found.value == pytest.approx(share)
-    assert found.ends == pytest.approx(
-        (beta.ppf(0.025, share * n, n - share * n + 1), beta.ppf(0.975, share * n + 1, n - share * n))
-    )
+    named, n, share = {"hits": hits_D, "tokens": tokens_D}, 230**2 / (100**2 + 50**2 + 80**2), 229 / 230
+    for level in (0.95, 0.8):
+        found = bootstrap(named, lambda of: of["hits"] / of["tokens"], tokens=tokens_D, level=level)
+        assert found.value == pytest.approx(share)
+        below, above = (1 - level) / 2, (1 + level) / 2
+        assert found.ends == pytest.approx(
+            (beta.ppf(below, share * n, n - share * n + 1), beta.ppf(above, share * n + 1, n - share * n))
+        )
     losses = {"a": np.array([9.5, 11.2, 10.1, 8.8]), "b": np.array([10.0, 11.5, 10.3, 9.1])}
     ratio = bootstrap(losses, lambda of: of["a"] / of["b"])
     drawn_B = np.array([(w @ losses["a"]) / (w @ losses["b"]) for w in document_weights(4, 1000, 0)])

@@ -16,7 +16,18 @@ import pytest
 from scipy.stats import t as student
 
 import rbpx.laws
-from rbpx.laws import fit_k_law, fit_power_law, fit_surface, intervals, predict, public, rank_distributions
+from rbpx.laws import (
+    bootstrap,
+    fit_k_law,
+    fit_power_law,
+    fit_schedule,
+    fit_surface,
+    intervals,
+    predict,
+    public,
+    rank_distributions,
+)
+from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.prediction.verdict import backtest_averaged, widening_of
 from rbpx.laws.surface.averaged import backtest_budgets, predict_averaged
 from rbpx.laws.surface.fit import fit_surface as fit_of_runs
@@ -90,6 +101,55 @@ def test_intervals_of_a_law_have_the_level_that_is_asked_for_and_its_status_does
             for alpha in of.alpha.ends or ():
                 held = fit_power_law(S, y, method=method, given={"alpha": alpha}, judge=False)
                 assert np.sum(np.square(held.residuals_ln)) == pytest.approx(squares * (1 + t**2 / n), rel=2e-3)
+
+
+def in_each_unit(usual: Estimate, other: Estimate) -> float:
+    """How wide an interval is by another, on both sides of the value."""
+    sides = [(end - other.value) / (wide - other.value) for end, wide in zip(other.ends, usual.ends, strict=True)]
+    assert sides[0] == pytest.approx(sides[1], rel=1e-6)
+    return sides[0]
+
+
+def test_other_laws_have_intervals_of_each_level_by_the_same_quantiles_and_one_status() -> None:
+    """A fifth of the draws lie outside .8: the ends come nearer as the quantiles of Student's t, or of a normal, do."""
+
+    def by(dof: float) -> float:
+        return student.ppf(0.9, dof) / student.ppf(0.975, dof)
+
+    k, rbp = np.array([1, 2, 5, 10, 50, 100]), np.array([0.32, 0.4, 0.51, 0.58, 0.74, 0.79])
+    shares = np.clip(rbp + np.random.default_rng(0).normal(0, 0.01, (50, 1)), 0, 1)
+    for dof, how in ((4, {}), (29, {"rbp_replicates": shares, "n_effective": 30})):
+        usual, law = fit_k_law(k, rbp, **how), fit_k_law(k, rbp, **how, level=0.8)
+        assert in_each_unit(usual.alpha, law.alpha) == pytest.approx(by(dof), rel=1e-9)
+        assert in_each_unit(usual.C.ln(), law.C.ln()) == pytest.approx(by(dof), rel=1e-9)
+        of_bend = in_each_unit(usual.bend.curvature, law.bend.curvature)
+        assert of_bend == pytest.approx(by(dof if how else 3), rel=1e-9)
+        assert (law.reasons, law.record()["level"]) == (usual.reasons, 0.8)
+    flat = [fit_k_law([1, 2, 3, 4], [0.4, 0.2, 0.3, 0.4], level=level) for level in (0.95, 0.05)]
+    assert [law.alpha.leaves_out_0 for law in flat] == [False, True]
+    assert flat[1].reasons == flat[0].reasons == (Status.no_trend, Status.barely_determined)
+
+    runs = drawn()
+    usual, fit = (fit_surface("S", "D", "y", data=runs, n_replicates=40, level=level) for level in (0.95, 0.8))
+    for name in ("A", "B", "E", "alpha", "beta"):
+        ends = (each.constants[name].ln() if name in "AB" else each.constants[name] for each in (usual, fit))
+        assert in_each_unit(*ends) == pytest.approx(by(36 - 5), rel=1e-9)
+    best = (each.ln() for each in (usual.optimum(1e22).S, usual.optimum(1e22, level=0.8).S))
+    assert in_each_unit(*best) == pytest.approx(by(36 - 5), rel=1e-9)
+    assert (fit.record()["level"], "level" in usual.record()) == (0.8, False)
+    few = runs[::5].assign(y=runs.y[::5] * np.exp(np.random.default_rng(0).normal(0, 0.1, 8)))
+    loose, tight = (fit_surface("S", "D", "y", data=few, n_replicates=40, level=level) for level in (0.95, 0.01))
+    assert tight.constants["alpha"].hi - tight.constants["alpha"].lo < tight.constants["alpha"].value
+    assert Status.barely_determined in loose.reasons
+    assert tight.reasons == loose.reasons
+
+    held = np.minimum(np.arange(1, 5001) / 500, 1)
+    seen = 2.9 + 0.4 * (np.cumsum(held**0.6) / 1e4) ** -0.5
+    usual, law = fit_schedule([held], [seen]), fit_schedule([held], [seen], level=0.8)
+    assert usual.constants["E"].hi - usual.constants["E"].value == pytest.approx(2 * np.sqrt(usual.at.cov[0, 0]))
+    for name in ("E", "alpha"):
+        assert in_each_unit(usual.constants[name], law.constants[name]) == pytest.approx(by(np.inf), rel=1e-9)
+    assert law.reasons == usual.reasons
 
 
 def test_a_surface_and_its_optimum_are_the_equation_with_its_constants() -> None:
@@ -254,6 +314,10 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: fit_power_law(S3, y3).predict(1e9, level=95), "level must lie between 0 and 1, as .95; got 95"),
         (lambda: fit_power_law(S3, y3, level=95), "level must lie between 0 and 1, as .95; got 95"),
         (lambda: fit_power_law(S3, y3, level=0.8, given={"C": 9}), "level=0.8 goes without given="),
+        (lambda: fit_surface(S3, S3, y3, level=0.8, given={"E": 1}), "level=0.8 goes without given="),
+        (lambda: fit_k_law([1, 10], [0.1, 0.2], level=0), "level must lie between 0 and 1"),
+        (lambda: fit_schedule([[1, 1]], [[3]], level=1), "level must lie between 0 and 1"),
+        (lambda: bootstrap([1, 2], np.sum, level=95), "level must lie between 0 and 1"),
         (lambda: predict(S3, [4.0, -3.0, 2.5], 1e9), "values of one sign"),
         (lambda: predict(S3, [0.4, 0.6, 1.0], 1e10, bounds=(0, 1)), "y must lie between the bounds 0 and 1, got 1.0"),
         (lambda: fit_power_law(S3, y3, method="best"), "method='best' is unknown; known: ols, weighted, offset"),

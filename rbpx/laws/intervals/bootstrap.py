@@ -6,7 +6,9 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rbpx.laws.arguments import level_of
 from rbpx.laws.intervals.estimate import (
+    LEVEL,
     Estimate,
     Recipe,
     document_weights,
@@ -24,8 +26,9 @@ def bootstrap(
     seed: int = 0,
     recipe: Recipe = Recipe.normal,
     tokens: ArrayLike | None = None,
+    level: float = LEVEL,
 ) -> Estimate:
-    """A statistic of sums over documents with its 95 % interval: whole documents are drawn with replacement.
+    """A statistic of sums over documents with its interval: whole documents are drawn with replacement.
 
     theta = s(sum_d x_d), and for each bootstrap replicate theta_b = s(sum_d w_bd x_d), w_b ~ Multinomial(D; 1/D, ...,
     1/D). The same seed draws the same documents, so that differences of two statistics are paired.
@@ -37,6 +40,7 @@ def bootstrap(
         seed: of the documents that are drawn.
         recipe: how the replicates become an interval (`Recipe`).
         tokens: of each document, shape [D], where documents differ in length: gives their effective sample size.
+        level: of the interval.
 
     Returns:
         The estimate, which for `normal` is corrected for its bias, with its interval; without one for one document, or
@@ -44,7 +48,8 @@ def bootstrap(
         [0, 1], and is Clopper and Pearson's where few documents have all hits or all misses.
 
     Raises:
-        ValueError: the arrays differ in their number of documents, or there are no documents or replicates.
+        ValueError: the arrays differ in their number of documents, or there are no documents or replicates, or a
+            level is not between 0 and 1.
 
     Example:
         The share of hits among the tokens of four documents.
@@ -70,12 +75,12 @@ def bootstrap(
         of_each = ({name: sum_B[b] for name, sum_B in sums.items()} for b in range(len(weights_BD)))
         theta_B = np.array([statistic(each if columns is values else each[""]) for each in of_each], np.float64)
     n = D if tokens is None else effective_number(tokens)
-    found = estimate(float(theta_B[0]), theta_B[1:], n, recipe)
+    found = estimate(float(theta_B[0]), theta_B[1:], n, recipe, p := level_of(level))
     for hits, of in permutations([name for name, each in arrays.items() if each.ndim == 1], 2):
         hits_D, of_D = arrays[hits], arrays[of]
         for part_D, part_B in ((hits_D, sums[hits]), (of_D - hits_D, sums[of] - sums[hits])):
             if _are_counts(part_D, of_D) and _is_ratio(theta_B, part_B, sums[of]):
-                return of_counted_share(found, part_D, of_D)
+                return of_counted_share(found, part_D, of_D, p)
     return found
 
 

@@ -83,7 +83,7 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
     return named
 
 
-def of_share(n_hits: float, n: float) -> Estimate:
+def of_share(n_hits: float, n: float, p: float = 1 - LEVEL) -> Estimate:
     """The share of n independent items that are hits, with Clopper and Pearson's interval; all None if n < 1.
 
     It holds at least its level for any share; Wilson's and Jeffreys' near 0 and 1 only 83.8 % and 87.7 % (n = 500,
@@ -95,15 +95,15 @@ def of_share(n_hits: float, n: float) -> Estimate:
     if n < 1:
         return Estimate()
     misses = n - n_hits
-    lo = float(betaincinv(n_hits, misses + 1, TAILS[0])) if n_hits > 0 else 0.0
-    hi = float(betaincinv(n_hits + 1, misses, TAILS[1])) if misses > 0 else 1.0
+    lo = float(betaincinv(n_hits, misses + 1, p / 2)) if n_hits > 0 else 0.0
+    hi = float(betaincinv(n_hits + 1, misses, 1 - p / 2)) if misses > 0 else 1.0
     return Estimate(n_hits / n, lo, hi)
 
 
 _FEW: Final = 5  # documents with hits, or with misses
 
 
-def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) -> Estimate:
+def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike, p: float = 1 - LEVEL) -> Estimate:
     """The interval of a share of tokens, from that of replicates or influences, within [0, 1].
 
     Where few documents have the hits, or the misses, replicates vary too little, and the interval is Clopper and
@@ -114,7 +114,7 @@ def of_counted_share(found: Estimate, hits_D: ArrayLike, tokens_D: ArrayLike) ->
     hits_D, tokens_D = np.asarray(hits_D, np.float64), np.asarray(tokens_D, np.float64)
     n = effective_number(tokens_D)
     if any(effective_number(of_D) < min(_FEW, n / 2) for of_D in (hits_D, tokens_D - hits_D)):
-        return replace(of_share(float(hits_D.sum() / tokens_D.sum()) * n, n), stderr=found.stderr)
+        return replace(of_share(float(hits_D.sum() / tokens_D.sum()) * n, n, p), stderr=found.stderr)
     return replace(found.through(lambda each: min(max(each, 0.0), 1.0)), stderr=found.stderr)
 
 
@@ -251,8 +251,14 @@ def document_weights(n_documents: int, n_replicates: int, seed: int) -> NDArray[
     return counts.reshape(n_replicates, n_documents).astype(np.int64, copy=False)
 
 
-def estimate(value: float, replicate_B: Floats, n_effective: float | None, recipe: Recipe = Recipe.normal) -> Estimate:
-    """A number with its 95 % interval over documents, from the number of each replicate.
+def estimate(
+    value: float,
+    replicate_B: Floats,
+    n_effective: float | None,
+    recipe: Recipe = Recipe.normal,
+    p: float = 1 - LEVEL,
+) -> Estimate:
+    """A number with its interval at level 1 - p over documents, from the number of each replicate.
 
     `n_effective` is None where documents are not counted, or the replicates are draws that spread as much as the number
     does. Without an interval, and uncorrected, for one document or fewer than 20 finite replicates.
@@ -269,8 +275,8 @@ def estimate(value: float, replicate_B: Floats, n_effective: float | None, recip
     if recipe in (Recipe.normal, Recipe.uncentred):
         number = 2 * value - float(usable_B.mean()) if recipe is Recipe.normal else value
         stderr = math.sqrt(few * float(usable_B.var(ddof=1)))
-        return from_half_width(number, document_t(n_effective) * stderr, stderr)
-    tail = float(ndtr(-math.sqrt(few) * document_t(n_effective)))
+        return from_half_width(number, document_t(n_effective, p) * stderr, stderr)
+    tail = float(ndtr(-math.sqrt(few) * document_t(n_effective, p)))
     method: Literal["inverted_cdf", "linear"] = "inverted_cdf" if recipe is Recipe.percentile else "linear"
     return Estimate(value, *np.quantile(usable_B, [tail, 1 - tail], method=method).tolist())
 

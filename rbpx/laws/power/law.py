@@ -361,10 +361,8 @@ def at_level(law: PowerLaw, level: float) -> PowerLaw:
     Raises:
         ValueError: the level is not between 0 and 1, or parameters are given.
     """
-    if level_of(level) == level_of(law.level) or law.uncertainty is None or law.regression is None:
+    if level_of(level, law.pinned) == level_of(law.level) or law.uncertainty is None or law.regression is None:
         return law
-    if law.pinned:
-        raise ValueError(f"level={level} goes without given=, whose intervals are at .95")
     at = replace(law, level=level)
     return _with_estimates(at, law.regression, law.uncertainty, True, law.r2.ends is not None)
 

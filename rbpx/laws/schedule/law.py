@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
-from rbpx.laws.intervals.estimate import Estimate
+from rbpx.laws.intervals.estimate import LEVEL, Estimate, document_t
 from rbpx.laws.numeric import Floats
 from rbpx.status import Doubted, Status
 
@@ -123,18 +123,21 @@ class ScheduleLaw(Doubted):
     Attributes:
         at: E, ln A, alpha and ln C with their covariance; None without a law.
         peak: the highest rate, in terms of which x and a are.
+        level: of the intervals, at .95 of two standard deviations.
     """
 
     at: ConstantsPrior | None
     peak: float
     reasons: tuple[Status, ...] = ()
+    level: float = LEVEL
 
     @property
     def constants(self) -> dict[str, Estimate]:
-        """E (nats), A, alpha and C, each with its 95 % interval."""
+        """E (nats), A, alpha and C, each with its interval."""
         if self.at is None:
             return dict.fromkeys(("E", "A", "alpha", "C"), Estimate())
-        half = SD * np.sqrt(np.diag(self.at.cov))
+        sd = SD * document_t(None, 1 - self.level) / document_t(None)
+        half = sd * np.sqrt(np.diag(self.at.cov))
         E, A, alpha, C = (
             Estimate(float(mean), float(mean - h), float(mean + h)) for mean, h in zip(self.at.mean, half, strict=True)
         )

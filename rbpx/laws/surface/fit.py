@@ -11,8 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rbpx.laws.arguments import level_of
 from rbpx.laws.intervals.bootstrap import bootstrap_weights
-from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate
+from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import DELTA, Axis, Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.law import FixedParameter
@@ -95,13 +96,21 @@ class Surface:
             return abs(math.log(C / only)) <= _NEAR
         return self.design is not None and not self.design.is_collinear
 
+    def constants_at(self, p: float) -> dict[str, Estimate]:
+        """The constants with their intervals at level 1 - p."""
+        if self.surface is None:
+            return self.constants
+        of, least_y = self.surface, float(self.runs.y_N.min())
+        has_none = {name: each.value is None for name, each in self.constants.items()}
+        return {name: constant_estimate(of, name, has_none[name], least_y, p) for name in has_none}
+
     def predict(self, S: float, D: float, U: float | None = None) -> Estimate:
         """Predicts a new run of S parameters after D tokens, U of them unique (None: all)."""
         return self._fitted.predict(S, D, U, new_run=True)
 
-    def optimum(self, C: float, U: float | None = None) -> Optimum:
+    def optimum(self, C: float, U: float | None = None, level: float = LEVEL) -> Optimum:
         """The size and tokens with the least y for C = 6 S D training FLOPs, with U unique tokens."""
-        return optimum(self._fitted, C, U=U)
+        return optimum(self._fitted, C, U=U, p=level_of(level))
 
     @property
     def _fitted(self) -> SurfaceParameters:
@@ -283,7 +292,9 @@ def _refit(whole: Loss, runs: Runs, end_WP: Floats, n_replicates: int, seed: int
     return theta_BP
 
 
-def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool, least_y: float) -> Estimate:
+def constant_estimate(
+    surface: SurfaceParameters, name: str, has_none: bool, least_y: float, p: float = 1 - LEVEL
+) -> Estimate:
     """A constant with its interval, symmetric in the logarithm or in 1 / (1 + R) where the form says so.
 
     E and its ends are at most the least y, which no run refutes.
@@ -293,14 +304,14 @@ def constant_estimate(surface: SurfaceParameters, name: str, has_none: bool, lea
         return NO_ESTIMATE
     with np.errstate(all="ignore"):
         if name in surface.form.saturating:
-            share = surface.estimate(1 / (1 + value_R))
+            share = surface.estimate(1 / (1 + value_R), p=p)
             # Where the interval of 1 / (1 + R) reaches below 0, R has no upper end.
             ends = (share.value, share.hi, share.lo)
             return Estimate(*(None if each is None or each <= 0 else max(1 / each - 1, 0.0) for each in ends))
         if name in surface.form.logarithmic and value_R[0] > 0:
-            return surface.estimate(np.log(value_R)).exp()
+            return surface.estimate(np.log(value_R), p=p).exp()
     most = least_y if name == "E" else math.inf
-    return surface.estimate(value_R).through(lambda each: min(max(each, 0.0), most))
+    return surface.estimate(value_R, p=p).through(lambda each: min(max(each, 0.0), most))
 
 
 def _is_open(constant: Estimate, is_saturating: bool) -> bool:

@@ -13,13 +13,14 @@ from typing import Any, Final
 import numpy as np
 from scipy.special import softmax
 
+from rbpx.laws.intervals.estimate import LEVEL
 from rbpx.laws.names import Objective
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.fixed_parameters import TINY, value_combinations
 from rbpx.laws.power.law import FixedParameter
 from rbpx.laws.priors import FixedValues, ImpossiblePrior, Priors
 from rbpx.laws.surface.equations import STEEPEST, Kaplan
-from rbpx.laws.surface.fit import FORMS, Surface, constant_estimate, fit_surface
+from rbpx.laws.surface.fit import FORMS, Surface, fit_surface
 from rbpx.laws.surface.loss import REPLICATE, Loss
 from rbpx.laws.surface.runs import Runs
 
@@ -83,11 +84,8 @@ def _together(fits: Sequence[Surface], weights: Floats, prior: Sequence[float]) 
     theta_VBP = np.array([surface.theta_BP for surface in surfaces])
     middle_P = np.average([surface.theta_P for surface in surfaces], axis=0, weights=weights)
     surface = replace(best.surface, theta_P=middle_P, theta_BP=theta_VBP[from_V, np.arange(B)])
-    least_y = float(best.runs.y_N.min())
-    constants = {
-        name: constant_estimate(surface, name, each.value is None, least_y) for name, each in best.constants.items()
-    }
-    return replace(best, surface=surface, constants=constants, ways=ways)
+    whole = replace(best, surface=surface, ways=ways)
+    return replace(whole, constants=whole.constants_at(1 - LEVEL))
 
 
 def _p(free: Surface, at: Surface) -> float | None:

@@ -33,10 +33,11 @@ class JudgedSurface(Surface):
     """A surface of `rbpx.laws.fit_surface`: the constants of its form, and predictions over all forms."""
 
     given: Priors = field(default_factory=lambda: NO_PRIORS)
+    level: float = LEVEL
 
     @classmethod
-    def of(cls, fit: Surface, given: Priors, judge: bool) -> "JudgedSurface":
-        """A fit with every status that holds."""
+    def of(cls, fit: Surface, given: Priors, judge: bool, level: float) -> "JudgedSurface":
+        """A fit with every status that holds, and its intervals at a level, on which no status depends."""
         doubts = [*fit.reasons, *([Status.given_refused] if any(each.is_refused for each in fit.pinned) else [])]
         how: dict[str, Any] = {"objective": fit.objective_name, "delta": fit.delta}
         if judge:
@@ -45,7 +46,12 @@ class JudgedSurface(Surface):
         else:
             reasons = in_order([*doubts, Status.not_judged])
         known = {each.name: getattr(fit, each.name) for each in fields(Surface)}
-        return cls(**known | {"reasons": reasons}, given=given)
+        known["constants"] = fit.constants_at(level_of(level, given))
+        return cls(**known | {"reasons": reasons}, given=given, level=level)
+
+    def record(self) -> dict[str, Any]:
+        """The fit and the points that reproduce it."""
+        return super().record() | ({} if self.level == LEVEL else {"level": self.level})
 
     def __repr__(self) -> str:
         known = ", ".join(f"{name} {each.value:.4g}" for name, each in self.constants.items() if each.value is not None)

@@ -106,8 +106,9 @@ def optimum(
     C: float,
     flops_per_token: Callable[[Floats], Floats] = six_S,
     U: float | None = None,
+    p: float = 1 - LEVEL,
 ) -> Optimum:
-    """The optimum of a budget, with 95 % intervals over runs, by a search along the budget.
+    """The optimum of a budget, with intervals at level 1 - p over runs, by a search along the budget.
 
     `flops_per_token` is 6 times all parameters where the head counts. Tokens beyond U are repeated. S, D and y are None
     where no minimum lies within a factor of 1e6 of the sizes of the runs.
@@ -142,7 +143,7 @@ def optimum(
     )
     of_RV = np.full((len(theta_RP), 3), np.nan)
     of_RV[inner] = np.column_stack([found.x, ln_D(found.x), found.f_x + math.log(surface.form.y_ref)])
-    S, D, y = (surface.estimate(each_R).exp() for each_R in of_RV.T)
+    S, D, y = (surface.estimate(each_R, p=p).exp() for each_R in of_RV.T)
     return Optimum(C, S, D, y)
 
 
