@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from rbpx.laws.losses.backtests import too_few_hold, widening_at
+from rbpx.laws.losses.backtests import too_few_hold, widened, widenings_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_family, is_far, rises
 from rbpx.laws.losses.guessing import backtest_of_misses, misses_of, odds
 from rbpx.laws.power.predicted import Prediction
@@ -92,9 +92,14 @@ def test_an_interval_that_backtests_missed_is_as_wide_as_their_errors_at_such_a_
         return Backtest(n, beyond, predicted, measured, 1 / measured - 1)
 
     near, far = ([backtest(beyond, times, n) for n in range(3, 9)] for beyond, times in ((1.05, 2.0), (1.5, 12.0)))
-    assert 2.0 <= widening_at([*near, *far], 10, 1.0) < 6.0  # of the near ones alone
-    assert widening_at([*near, *far], 10, 1.6) == pytest.approx(12.0)
-    assert widening_at([backtest(1.1, 0.5)] * 12, 10, 1.1) == 1.0
+    at, of_far = widenings_at([*near, *far], 10, [1.0, 1.6])
+    assert 2.0 <= at < 6.0  # of the near ones alone
+    assert of_far == pytest.approx(12.0)
+    assert widenings_at([backtest(1.1, 0.5)] * 12, 10, [1.1]) == [1.0]
+    # As wide as predictions there: half intervals of .1 times the factor, which then hold what missed them.
+    wider = widened([*near, *far], 10)
+    assert [test.predicted.hi for test in wider[::6]] == pytest.approx([math.exp(0.1 * at), math.exp(0.1 * of_far)])
+    assert [test.is_inside for test in wider] == [True] * 12
     assert too_few_hold([*near, *far])
     # Nine fits: six of nine held, p = 0.0084; seven, p = .071. Of one fit, the points are one test: p = .05.
     assert too_few_hold([backtest(1.1, 0.5 if n < 6 else 3.0, n) for n in range(9)])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rbpx.laws.losses.calibration import calibrate
+from rbpx.laws.losses.calibration import calibrate, hold_out_best
 from tests.support.asking import Asked, ask, imported, refused
 from tests.support.loss_pairs import E_X, E_Y, KAPPA, K, losses
 from tests.support.losses import S, off, table
@@ -55,6 +55,30 @@ def test_models_on_the_other_text_alone_are_predicted_without_S(store: Path) -> 
     tests = [row for row in found.of_kind("backtest") if row["family"] == "a"]
     assert min(row["x"] for row in tests) == pytest.approx(min(x))
     assert all(row["error"] == pytest.approx((row["y"] - row["measured"]) / row["measured"]) for row in tests)
+
+
+@pytest.mark.parametrize(("seed", "n_raw", "n_inside", "status"), [(0, 22, 24, "ok"), (2, 20, 21, "intervals_missed")])
+def test_backtests_are_as_wide_as_the_prediction_and_too_few_that_hold_even_so_are_said(
+    seed: int, n_raw: int, n_inside: int, status: str, tmp_path: Path
+) -> None:
+    """Ten models, the smaller of which scatter less; four fifths of 28 intervals are 22.4."""
+    sizes, rng = np.geomspace(1e7, 1e10, 10), np.random.default_rng(seed)
+    x = [round(losses(size)[0], 9) for size in sizes]
+    y = [round(losses(size)[1] * np.exp(rng.normal(0, 0.004 if n < 5 else 0.02)), 9) for n, size in enumerate(sizes)]
+    lines = ["params,prose,code", *(f"{size:.6g},{a:.9f},{b:.9f}" for size, a, b in zip(sizes, x, y, strict=True))]
+    texts = {name: {"loss_nats": name} for name in ("prose", "code")}
+    table = "\n".join([*lines, f"5e10,{losses(5e10)[0]:.9f},"])
+    found = asked(imported(tmp_path / "store", table, family="a", texts=texts), "predict")
+    raw, tests = hold_out_best(x, y), found.of_kind("backtest")
+    (answer,) = found.of_kind("prediction")
+    assert (len(tests), sum(test.is_inside for test in raw)) == (28, n_raw)
+    for row, test in zip(tests, raw, strict=True):
+        wider = np.log([row["lo"] / row["y"], row["hi"] / row["y"]])
+        narrow = np.log([test.predicted.lo / test.predicted.y, test.predicted.hi / test.predicted.y])
+        assert wider == pytest.approx(answer["widened"] * narrow, rel=1e-6)
+    assert sum(row["lo"] <= row["measured"] <= row["hi"] for row in tests) == n_inside
+    assert answer["status"] == status
+    assert f"{n_inside} of 28 intervals held" in found.words
 
 
 def test_accuracy_is_predicted_as_the_share_of_misses_of_odds(store: Path) -> None:

@@ -13,13 +13,13 @@ from rbpx.display.chart.laws import series_figure
 from rbpx.display.table import STATUS, Column, Table, interval, table_of
 from rbpx.display.vocabulary import in_digits, short, size_name, whole
 from rbpx.laws.intervals.estimate import Estimate
-from rbpx.laws.losses.backtests import too_few_hold, widening_at
+from rbpx.laws.losses.backtests import widened, widenings_at
 from rbpx.laws.losses.calibration import FEWEST, Calibration, calibrate, hold_out_best, hold_out_family, is_far, rises
 from rbpx.laws.numeric import Floats
 from rbpx.laws.power.predicted import extrapolation_factor
 from rbpx.laws.prediction.calibration import widen
 from rbpx.laws.prediction.prediction import COMBINED
-from rbpx.laws.prediction.verdict import Backtest, missed_by_backtests
+from rbpx.laws.prediction.verdict import Backtest, missed_by_backtests, too_few_hold
 from rbpx.questions.predict import PredictKeys
 from rbpx.questions.predict.rows import (
     LAW,
@@ -67,7 +67,7 @@ class CalibrationPrediction:
 
     Attributes:
         calibration: predicts y, or the odds of misses; None with too few points.
-        tests: backtests of the smallest x; with all families, of each from the others.
+        tests: widened backtests of the smallest x; with all families, of each from the others.
     """
 
     pairs: Pairs
@@ -115,13 +115,13 @@ def _by(pairs: Pairs, family: str | None, targets: _Targets) -> CalibrationPredi
     tests = hold_out_best(x_N, y_N)
     if several:
         tests = tuple(test for each in hold_out_family(x_N, y_N, of).values() for test in each)
-    predictions = list[Record]()
+    wider, predictions = pairs.compared(widened(tests, len(x_N))), list[Record]()
     if calibration is not None and targets:
-        of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), family)
+        of_fit = _doubts(pairs, x_N, pairs.y_N[of_N], pairs.compared(tests), wider, family)
         scatter = pairs.scatter(calibration, family)
-        for (run, x), y in zip(targets, calibration.at([x for _, x in targets]), strict=True):
-            beyond = extrapolation_factor(1 / x, (1 / x_N).tolist())
-            by = widening_at(tests, len(x_N), beyond)
+        beyond_T = [extrapolation_factor(1 / x, (1 / x_N).tolist()) for _, x in targets]
+        answers = zip(calibration.at([x for _, x in targets]), widenings_at(tests, len(x_N), beyond_T), strict=True)
+        for (run, x), beyond, (y, by) in zip(targets, beyond_T, answers, strict=True):
             y = pairs.as_y(widen(y, by), scatter)
             stranger = run is not None and len(pairs.families) == 1 and family_of(run) not in pairs.families
             far = [Status.beyond] if stranger or is_far(x, x_N) else []
@@ -130,14 +130,16 @@ def _by(pairs: Pairs, family: str | None, targets: _Targets) -> CalibrationPredi
             row |= {"x": x, **values(y), "beyond": beyond, "widened": by}
             predictions.append(row | status_keys([*of_fit, *far]))
     at = {"method": COMBINED, "S": None}
-    backtests = [backtest(test) | at | {"x": 1 / test.S} for test in pairs.compared(tests)]
+    backtests = [backtest(test) | at | {"x": 1 / test.S} for test in wider]
     return CalibrationPrediction(pairs, family, calibration, predictions, backtests)
 
 
-def _doubts(pairs: Pairs, x_N: Floats, y_N: Floats, tests: Sequence[Backtest], family: str | None) -> list[Status]:
+def _doubts(
+    pairs: Pairs, x_N: Floats, y_N: Floats, tests: Sequence[Backtest], wider: Sequence[Backtest], family: str | None
+) -> list[Status]:
     doubts = list(pairs.doubts)
     doubts += [] if rises(x_N, y_N) else [Status.no_trend]
-    doubts += [Status.intervals_missed] if too_few_hold(tests) else []
+    doubts += [Status.intervals_missed] if too_few_hold(test.is_inside for test in wider) else []
     if family is not None or len(pairs.families) == 1:
         order = np.argsort(1 / x_N, kind="stable")
         doubts += missed_by_backtests((1 / x_N)[order].tolist(), tests)
