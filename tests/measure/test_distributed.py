@@ -5,35 +5,25 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.support.commands import here
-from tests.support.launches import launch
-from tests.support.stores import columns_of, manifests, write_jsonl
-
-ARCHITECTURES = ("gpt_neox", "opt", "qwen2")  # gpt2 has no plan to be split
+from tests.support.launches import ARCHITECTURES, assert_same_runs, launch, measuring
+from tests.support.stores import manifests, write_jsonl
 
 
 @pytest.fixture(scope="module")
-def words(
-    tiny_checkpoint: Callable[..., Path], tiny_text: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> list[str]:
-    """What measures three models on 21 documents of different lengths, so that no share is as large as the other."""
-    long, models = tiny_text[6], ",".join(str(tiny_checkpoint(arch, twins=8)) for arch in ARCHITECTURES)
-    documents = [*tiny_text, *(long[11 * i : 20 * i + 2] for i in range(13))]
-    texts = write_jsonl(tmp_path_factory.mktemp("texts") / "texts.jsonl", *documents)
-    asked = ["measure", "model=hub", "model.family=tiny", f"model.id=[{models}]", "device=cpu"]
-    return [*asked, "dataset=file", f"dataset.path={texts}"]
+def words(tiny_checkpoint: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What measures three models on the CPU."""
+    models = [tiny_checkpoint(arch, twins=8) for arch in ARCHITECTURES]
+    return [*measuring(tmp_path_factory.mktemp("texts"), *models), "device=cpu"]
 
 
 @pytest.fixture(scope="module")
-def alone(words: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def alone(words: list[str], place: Path) -> Path:
     """The store of one process."""
-    folder = tmp_path_factory.mktemp("alone")
-    (folder / "cwd").mkdir()
-    here(*words, "--store", folder / "store", cwd=folder / "cwd", check=0)
-    return folder / "store"
+    here(*words, "--store", place.parent / "store", cwd=place, check=0)
+    return place.parent / "store"
 
 
 @pytest.mark.parametrize("parallel", [(), ("parallel=tensor",)], ids=["texts shared out", "model shared out"])
@@ -46,24 +36,8 @@ def test_two_processes_make_the_runs_of_one(
     assert [process.returncode for process in processes] == [0, 0], outputs
     assert [stdout for stdout, _ in outputs] == ["", ""], "nothing but results goes to stdout"
     assert not list((tmp_path / "cwd").iterdir())
-    expected, found = manifests(alone), manifests(store)
-    assert set(found) == set(expected), "the number of processes is no part of a run's identity"
-    assert len(found) == len(ARCHITECTURES)
-    n_rows = n_moved = 0
-    for run_id, facts in found.items():
-        assert (facts["n_processes"], expected[run_id]["n_processes"]) == (2, 1)
-        for fact in ("n_tokens", "n_documents", "n_skipped", "n_bytes", "vocab_size", "total_params", "weights_hash"):
-            assert facts[fact] == expected[run_id][fact], fact
-        assert facts["cross_entropy_nats"] == pytest.approx(expected[run_id]["cross_entropy_nats"], abs=1e-5)
-        ours, of_one = (columns_of(each / "runs" / run_id, "tokens") for each in (store, alone))
-        for name in ("doc_id", "position", "token_id"):
-            np.testing.assert_array_equal(ours[name], of_one[name])
-        assert ours["ties"].max() > 0, "twins in different parts of the vocabulary tie"
-        moved = (ours["greater"] != of_one["greater"]) | (ours["ties"] != of_one["ties"])
-        n_moved, n_rows = n_moved + int(moved.sum()), n_rows + len(moved)
-        np.testing.assert_allclose(ours["logprob"], of_one["logprob"], rtol=0, atol=1e-4)
-    assert n_rows > 1500
-    assert n_moved <= n_rows / 1000
+    assert manifests(store).keys() == manifests(alone).keys(), "the number of processes is no part of a run's identity"
+    assert_same_runs(store, alone, 2)
 
 
 def test_where_one_process_is_killed_the_other_ends_and_keeps_no_run(

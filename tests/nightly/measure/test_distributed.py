@@ -7,14 +7,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
 from tests.support.commands import here
-from tests.support.launches import launch
+from tests.support.launches import ARCHITECTURES, assert_same_runs, launch, measuring
 from tests.support.places import PROJECT
-from tests.support.stores import columns_of, manifests, write_jsonl
+from tests.support.stores import manifests
 
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 ACCELERATE = [
@@ -34,71 +33,33 @@ if "LOCAL_RANK" in os.environ:
 """
 
 
-def launched(launcher: Sequence[str], folder: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """`LAUNCHER -m rbpx ...` in an empty working directory, whose processes tell their last threads."""
+def launched(launcher: Sequence[str], folder: Path, model: Path) -> subprocess.CompletedProcess[str]:
+    """`LAUNCHER -m rbpx measure ...` in an empty working directory, whose processes tell their last threads."""
     (folder / "cwd").mkdir()
     (folder / "sitecustomize.py").write_text(THREADS_AT_THE_END)
     env = {key: value for key, value in os.environ.items() if key not in _OF_A_LAUNCH}
     env |= {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{folder}{os.pathsep}{PROJECT}"}
-    line = [*launcher, "-m", "rbpx", *words]
+    line = [*launcher, "-m", "rbpx", *measuring(folder, model), "--store", str(folder / "store")]
     return subprocess.run(line, env=env, cwd=folder / "cwd", capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory, tiny_text: list[str]) -> Path:
-    """21 documents of different lengths: not an even number, so that no share is as large as the other."""
-    documents = [*tiny_text, *(tiny_text[6][11 * i : 20 * i + 2] for i in range(13))]
-    return write_jsonl(tmp_path_factory.mktemp("texts") / "texts.jsonl", *documents)
-
-
-def measuring(texts: Path, store: Path, *checkpoints: Path) -> list[str]:
-    models = f"model.id=[{','.join(map(str, checkpoints))}]"
-    return [
-        "measure",
-        "model=hub",
-        "model.family=tiny",
-        models,
-        "dataset=file",
-        f"dataset.path={texts}",
-        f"store={store}",
-    ]
-
-
-@pytest.fixture(scope="module")
 def checkpoints(tiny_checkpoint: Callable[..., Path]) -> list[Path]:
-    return [tiny_checkpoint(arch, twins=8) for arch in ("gpt_neox", "opt", "qwen2")]  # gpt2 has no plan to be split
+    return [tiny_checkpoint(arch, twins=8) for arch in ARCHITECTURES]
 
 
 @pytest.fixture(scope="module")
-def alone(checkpoints: list[Path], texts: Path, place: Path) -> Path:
+def alone(checkpoints: list[Path], place: Path) -> Path:
     """The store of one process."""
-    here(*measuring(texts, place.parent / "store", *checkpoints), cwd=place, check=0)
+    here(*measuring(place.parent, *checkpoints), "--store", place.parent / "store", cwd=place, check=0)
     return place.parent / "store"
-
-
-def assert_same_runs(store: Path, alone: Path, n_processes: int) -> None:
-    expected, found = manifests(alone), manifests(store)
-    assert found
-    n_rows = n_moved = 0
-    for run_id, facts in found.items():
-        assert facts["n_processes"] == n_processes
-        for fact in ("n_tokens", "n_documents", "n_skipped", "n_bytes", "vocab_size", "total_params", "weights_hash"):
-            assert facts[fact] == expected[run_id][fact], fact
-        ours, of_one = (columns_of(each / "runs" / run_id, "tokens") for each in (store, alone))
-        for name in ("doc_id", "position", "token_id"):
-            np.testing.assert_array_equal(ours[name], of_one[name], err_msg=name)
-        moved = (ours["greater"] != of_one["greater"]) | (ours["ties"] != of_one["ties"])
-        n_moved, n_rows = n_moved + int(moved.sum()), n_rows + len(moved)
-        np.testing.assert_allclose(ours["logprob"], of_one["logprob"], rtol=0, atol=1e-4)
-    assert n_rows > 500
-    assert n_moved <= n_rows / 1000
 
 
 @pytest.mark.parametrize("launcher", [TORCHRUN, ACCELERATE], ids=["torchrun", "accelerate"])
 def test_two_processes_of_a_launcher_make_the_run_of_one(
-    launcher: list[str], checkpoints: list[Path], texts: Path, alone: Path, tmp_path: Path
+    launcher: list[str], checkpoints: list[Path], alone: Path, tmp_path: Path
 ) -> None:
-    done = launched(launcher, tmp_path, measuring(texts, tmp_path / "store", checkpoints[0]))
+    done = launched(launcher, tmp_path, checkpoints[0])
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     ends = [line for line in done.stderr.splitlines() if "threads at the end:" in line]
     assert len(ends) == 2
@@ -107,11 +68,9 @@ def test_two_processes_of_a_launcher_make_the_run_of_one(
     assert not list((tmp_path / "cwd").iterdir()), "nothing appears in the working directory"
 
 
-def test_accelerate_without_a_gpu_is_told_to_have_started_one_process(
-    checkpoints: list[Path], texts: Path, tmp_path: Path
-) -> None:
+def test_accelerate_without_a_gpu_is_told_to_have_started_one_process(checkpoints: list[Path], tmp_path: Path) -> None:
     plain = [word for word in ACCELERATE if word != "--multi_gpu"]
-    done = launched(plain, tmp_path, measuring(texts, tmp_path / "store", checkpoints[0]))
+    done = launched(plain, tmp_path, checkpoints[0])
     assert done.returncode == 0, done.stderr
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("rbpx: accelerate launch")]
     assert "has started one process, whatever --num_processes says" in line
@@ -120,14 +79,15 @@ def test_accelerate_without_a_gpu_is_told_to_have_started_one_process(
 
 
 def test_four_processes_that_hold_two_models_make_the_runs_of_one(
-    checkpoints: list[Path], texts: Path, alone: Path, tmp_path: Path
+    checkpoints: list[Path], alone: Path, tmp_path: Path
 ) -> None:
-    words = [*measuring(texts, tmp_path / "store", *checkpoints), "device=cpu", "parallel.tensor=2"]
+    store = tmp_path / "store"
+    words = [*measuring(tmp_path, *checkpoints), "device=cpu", "parallel.tensor=2", "--store", str(store)]
     processes = launch(words, tmp_path, 4)
     outputs = [process.communicate() for process in processes]
     assert [process.returncode for process in processes] == [0] * 4, outputs
-    assert len(manifests(tmp_path / "store")) == len(checkpoints)
-    assert_same_runs(tmp_path / "store", alone, 4)
+    assert len(manifests(store)) == len(checkpoints)
+    assert_same_runs(store, alone, 4)
 
 
 def spoilt(folder: Path, weights: str, row: slice, value: float) -> Path:
@@ -151,18 +111,19 @@ CANNOT = {  # an architecture, how many processes, what they are asked, and what
 
 @pytest.mark.parametrize("case", CANNOT)
 def test_what_cannot_be_measured_together_is_told_once_and_ends_all_without_a_run(
-    case: str, tiny_checkpoint: Callable[..., Path], texts: Path, tmp_path: Path
+    case: str, tiny_checkpoint: Callable[..., Path], tmp_path: Path
 ) -> None:
     arch, n_processes, word, told = CANNOT[case]
     model, store = tiny_checkpoint(arch, folder=tmp_path / "model"), tmp_path / "store"
+    words = [*measuring(tmp_path, model), "device=cpu", word, "--store", str(store)]
     if case == "one part":
         spoilt(model, "embed_out.weight", slice(-1, None), float("inf"))
     elif case == "one share":
         spoilt(model, "transformer.wpe.weight", slice(62, None), float("nan"))
-        lines = texts.read_text(encoding="utf-8").splitlines(keepends=True)
         texts = tmp_path / "texts.jsonl"
+        lines = texts.read_text(encoding="utf-8").splitlines(keepends=True)
         texts.write_text("".join([*(line for line in lines if len(line) < 60), max(lines, key=len)]), encoding="utf-8")
-    processes = launch([*measuring(texts, store, model), "device=cpu", word], tmp_path, n_processes)
+    processes = launch(words, tmp_path, n_processes)
     errors = "".join(process.communicate()[1] for process in processes)
     assert 0 not in [process.returncode for process in processes]
     assert errors.count(told) == 1, errors
