@@ -51,8 +51,3 @@ def test_the_five_best_tokens_are_those_of_the_whole_logits_and_ranks_stay(
     (fault,) = faults(store)
     assert (fault.kind, fault.name) == ("best", tokens["run_id"])
     assert "make it again" in fault.remedy
-
-
-def test_another_number_of_best_tokens_is_refused(family: Family, cwd: Path, tmp_path: Path) -> None:
-    answer = here("measure", *family.words("s"), "best=3", "--store", tmp_path / "store", cwd=cwd, check=2)
-    assert "best=3 is not kept; give best=5" in answer.stderr

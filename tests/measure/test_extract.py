@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,12 +23,22 @@ from rbpx.measure.reading.batches import batch_windows
 from rbpx.measure.reading.reading import Reading
 from rbpx.models.load import LoadedModel
 from tests.support.checkpoints import CONTEXT
-from tests.support.measuring import ALONE, assert_same_rows, check_many_documents, in_group, load, measure, plain_rows
+from tests.support.measuring import (
+    ALONE,
+    FULL,
+    assert_same_rows,
+    check_many_documents,
+    in_group,
+    load,
+    measure,
+    plain_rows,
+    small_memory,
+)
 from tests.support.reference import reference_rows
 
 TWINS = 8
 BUDGETS = [1, 64, 10**6]
-SOME = ("gpt2", "opt", "qwen2")
+SOME = ("gpt2", "opt", "opt350", "qwen2")
 
 
 class Case(NamedTuple):
@@ -144,59 +154,17 @@ def test_batches_hold_every_window_once_longest_first_within_the_budget(budget: 
         assert not fits, f"{after[0]} would have fitted into the batch before"
 
 
-def test_texts_of_all_lengths_are_padded_little_in_few_more_batches() -> None:
-    lengths = np.random.default_rng(0).integers(8, 513, 4000)
-    batches = list(batch_windows([window_of(i, int(n)) for i, n in enumerate(lengths)], 65536))
-    n_padded = sum(len(batch) * len(batch[0].ids) for batch in batches)
-    assert lengths.sum() > 0.95 * n_padded
-    assert len(batches) <= n_padded / 65536 + 42
-
-
 # ------------------------------------------------------------------------------------------------- memory runs out
 
 
-@dataclass
-class Memory:
-    """Refuses batches of more than `holds` padded tokens, and remembers what was tried."""
-
-    holds: int
-    refuse: Callable[[], Exception]
-    tried: list[tuple[int, int]] = field(default_factory=list)
-
-    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.tried.append(tuple(kwargs["input_ids"].shape))
-        if kwargs["input_ids"].numel() > self.holds:
-            raise self.refuse()
-
-
-REFUSALS = {
-    "cuda": lambda: torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.\nand a second line"),
-    "cpu": lambda: RuntimeError(
-        "[enforce fail at alloc_cpu.cpp:123] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
-        "allocate 800 bytes. Error code 12 (Cannot allocate memory)"
-    ),
-    "python": lambda: MemoryError("no more"),
-}
-
-
-@contextmanager
-def small_memory(model: Any, holds: int, refuse: Callable[[], Exception] = REFUSALS["cuda"]) -> Iterator[Memory]:
-    memory = Memory(holds, refuse)
-    hook = model.register_forward_pre_hook(memory, with_kwargs=True)
-    try:
-        yield memory
-    finally:
-        hook.remove()
-
-
-@pytest.mark.parametrize("kind", REFUSALS)
+@pytest.mark.parametrize("kind", FULL)
 def test_batches_that_do_not_fit_are_halved_and_the_rows_are_the_same(kind: str, case: Callable[[str], Case]) -> None:
     loaded, windows, expected = case("gpt2")
     longest = max(windows, key=lambda w: len(w.ids))  # alike in length, so that one batch takes them all
     windows = [replace(longest, doc_id=doc_id) for doc_id in range(8)]
     expected = [(doc_id, *row) for doc_id in range(8) for of, *row in expected if of == longest.doc_id]
     advances: list[int] = []
-    with small_memory(loaded.model, 2 * CONTEXT + 1, REFUSALS[kind]) as memory:
+    with small_memory(loaded.model, 2 * CONTEXT + 1, FULL[kind]) as memory:
         rows = measure_windows(Reading(loaded, windows, ALONE, 10**6, advances.append))
     assert_same_rows(rows, expected)
     assert sum(advances) == len(rows["doc_id"]), "what was tried in vain is no progress"
@@ -312,15 +280,14 @@ def test_a_state_that_predicts_nothing_scored_may_be_anything(budget: int, case:
 # ------------------------------------------------------------------------------------------- several processes' shares
 
 
-@pytest.mark.parametrize("world", [2, 11])  # 11: more processes than documents
-def test_every_process_returns_all_rows(
-    world: int, case: Callable[[str], Case], tiny_checkpoint: Callable[..., Path]
+def test_every_process_returns_all_rows_where_there_are_more_than_documents(
+    case: Callable[[str], Case], tiny_checkpoint: Callable[..., Path]
 ) -> None:
     _, windows, expected = case("gpt2")
-    models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(world)]
+    models = [load(tiny_checkpoint("gpt2", twins=TWINS)) for _ in range(11)]
     advances: list[int] = []
     results = in_group(
-        world,
+        11,
         lambda processes: measure_windows(Reading(models[processes.rank], windows, processes, 200, advances.append)),
     )
     for rows in results:

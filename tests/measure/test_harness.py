@@ -21,15 +21,9 @@ def shape(
     return request.param, load_shape(request.param, shared_data, tmp_path_factory.mktemp("shape"))
 
 
-def test_targets_have_the_loglikelihood_and_the_greedy_flag_of_the_harness(shape: tuple[str, LoadedModel]) -> None:
+def test_targets_choices_and_texts_have_the_numbers_of_the_harness(shape: tuple[str, LoadedModel]) -> None:
     check_targets(*shape)
-
-
-def test_choices_have_the_loglikelihoods_and_the_accuracies_of_the_harness(shape: tuple[str, LoadedModel]) -> None:
     check_choices(*shape)
-
-
-def test_texts_have_the_loglikelihood_and_the_bits_per_byte_of_the_harness(shape: tuple[str, LoadedModel]) -> None:
     check_texts(*shape)
 
 

@@ -30,7 +30,7 @@ from tests.support.items import (
     counted,
     documents,
 )
-from tests.support.measuring import ALONE, in_group, measure
+from tests.support.measuring import ALONE, in_group, measure, small_memory
 
 
 @pytest.fixture(scope="module")
@@ -119,21 +119,10 @@ def test_memory_that_runs_out_with_shared_beginnings_halves_the_batches(shaped: 
     windows = cut_as_harness(documents(QUESTIONS, before=EXAMPLES), loaded.tokenizer, 512)
     alone = measure(loaded, windows, 1)
     longest = max(window.n_read for window in windows)
-    refused: list[int] = []
-
-    def refuse(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        n_tokens = kwargs["input_ids"].numel()
-        if n_tokens > longest:
-            refused.append(n_tokens)
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-
-    hook = loaded.model.register_forward_pre_hook(refuse, with_kwargs=True)
     advances: list[int] = []
-    try:
+    with small_memory(loaded.model, longest) as memory:
         rows = measure_windows(Reading(loaded, windows, ALONE, 10**6, advances.append))
-    finally:
-        hook.remove()
-    assert refused
+    assert max(n_rows * n_tokens for n_rows, n_tokens in memory.tried) > longest
     assert_as_alone(rows, alone)
     assert sum(advances) == len(rows["doc_id"])
 

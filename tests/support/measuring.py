@@ -1,7 +1,9 @@
 """Texts measured in this process, without a command: a model loaded, windows cut, rows of them by one or several."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,41 @@ def measure(
 ) -> TokenColumns:
     """Their rows, in batches of so many padded tokens."""
     return measure_windows(Reading(loaded, windows, processes, budget, lambda n: None))
+
+
+@dataclass
+class Memory:
+    """Refuses batches of more than `holds` padded tokens, and remembers what was tried."""
+
+    holds: int
+    refuse: Callable[[], Exception]
+    tried: list[tuple[int, int]] = field(default_factory=list)
+
+    def __call__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.tried.append(tuple(kwargs["input_ids"].shape))
+        if kwargs["input_ids"].numel() > self.holds:
+            raise self.refuse()
+
+
+FULL = {
+    "cuda": lambda: torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.\nand a second line"),
+    "cpu": lambda: RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:123] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
+        "allocate 800 bytes. Error code 12 (Cannot allocate memory)"
+    ),
+    "python": lambda: MemoryError("no more"),
+}
+
+
+@contextmanager
+def small_memory(model: Any, holds: int, refuse: Callable[[], Exception] = FULL["cuda"]) -> Iterator[Memory]:
+    """A model whose device holds no more padded tokens than these at once."""
+    memory = Memory(holds, refuse)
+    hook = model.register_forward_pre_hook(memory, with_kwargs=True)
+    try:
+        yield memory
+    finally:
+        hook.remove()
 
 
 class ThreadGroup(ProcessGroup):
