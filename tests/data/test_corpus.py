@@ -70,43 +70,27 @@ def test_every_kind_of_file_gives_the_same_records_numbered_from_one_fields_join
     assert list(joined)[2] == ("3", '3\nthree "quoted", and a comma')
 
 
-def test_humaneval_is_read_as_it_is_published(shared_data: Path) -> None:
-    path = shared_data / "data" / "HumanEval.jsonl.gz"
-    texts = read_file(path, DatasetConfig(fields=["prompt", "canonical_solution"]))
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        published = [json.loads(line) for line in lines]
-    assert len(texts) == len(published) == 164
-    assert [text for _, text in texts] == [f"{p['prompt']}\n{p['canonical_solution']}" for p in published]
+WHOLE = " Grüße\r\n\r\n東京 {not: json}\n"
+# What a file holds -> its records: no line separator within a text starts a row, quotes keep newlines of either kind, a
+# cell may be longer than the 128 KiB of the csv module, an object is one document, any other file one text to its end.
+ODD: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
+    "separators.jsonl": ('{"text": "one\u2028line\x85only"}\n'.encode(), [("1", "one\u2028line\x85only")]),
+    "quoted.csv": (
+        b'id,text\r\n1,"first\nsecond\r\nthird"\r\n2,"say ""yes"""\r\n',
+        [("1", "first\nsecond\r\nthird"), ("2", 'say "yes"')],
+    ),
+    "long.csv": (b"text\n" + b"word " * 40_000 + b"\nshort\n", [("1", "word " * 40_000), ("2", "short")]),
+    "object.json": (json.dumps(RECORDS[0]).encode(), [("1", "one")]),
+    **{name: (WHOLE.encode(), [(name, WHOLE)]) for name in ("a.txt", "README", "thesis.tex")},
+    "a.txt.gz": (gzip.compress(WHOLE.encode()), [("a.txt.gz", WHOLE)]),
+}
 
 
-def test_an_unicode_line_separator_inside_a_text_starts_no_new_row(tmp_path: Path) -> None:
-    text = "one\u2028line\x85only"
-    (tmp_path / "a.jsonl").write_text(json.dumps({"text": text}, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert list(read_file(tmp_path / "a.jsonl")) == [("1", text)]
-
-
-def test_a_csv_keeps_quoted_newlines_of_either_kind(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b'id,text\r\n1,"first\nsecond\r\nthird"\r\n2,"say ""yes"""\r\n')
-    assert list(read_file(tmp_path / "a.csv")) == [("1", "first\nsecond\r\nthird"), ("2", 'say "yes"')]
-
-
-def test_a_csv_field_may_be_longer_than_the_128_kib_of_the_csv_module(tmp_path: Path) -> None:
-    long = "word " * 40_000
-    write_csv(tmp_path / "a.csv", [{"text": long}, {"text": "short"}])
-    assert list(read_file(tmp_path / "a.csv")) == [("1", long), ("2", "short")]
-
-
-def test_a_single_json_object_is_one_document(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(RECORDS[0]))
-    assert list(read_file(tmp_path / "a.json")) == [("1", "one")]
-
-
-@pytest.mark.parametrize("name", ["a.txt", "README", "thesis.tex", "a.txt.gz"])
-def test_any_other_file_is_one_text_to_the_last_byte(name: str, tmp_path: Path) -> None:
-    text = " Grüße\r\n\r\n東京 {not: json}\n"
-    raw = text.encode()
-    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
-    assert list(read_file(tmp_path / name)) == [(name, text)]
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_odd_in_a_file_is_read_as_it_is_meant(name: str, tmp_path: Path) -> None:
+    content, records = ODD[name]
+    (tmp_path / name).write_bytes(content)
+    assert list(read_file(tmp_path / name)) == records
 
 
 # --------------------------------------------------------------------------------------------------- what is wrong

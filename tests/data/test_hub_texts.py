@@ -148,7 +148,6 @@ def test_a_sample_that_was_cut_short_is_named(name: str, asker: Asker, tmp_path:
     [
         ({"hub": "org/nosuch", "split": "test"}, ["dataset.hub=org/nosuch does not exist"]),
         ({"hub": "not a name", "split": "test"}, ["dataset.hub=not a name does not exist"]),
-        ({"hub": None, "split": "test"}, ["dataset.hub=ORG/NAME"]),
         ({}, ["dataset.split"]),
         ({"split": "train"}, ["dataset.split=train", "it has: validation, test"]),
         ({"split": "test+train"}, ["no split train"]),

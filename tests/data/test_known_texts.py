@@ -117,7 +117,6 @@ def test_rules_hold_for_the_built_in_texts_too() -> None:
         ("dataset=pydoc dataset.split=test", ["is for datasets of the hub, and pydoc"]),
         ("dataset=file dataset.chunk=sentence", ["expected one of [none, paragraph, line]"]),
         ("dataset=file dataset.hub=org/name", ["dataset.hub=org/name", "dataset=hub"]),
-        ("dataset=hub", ["dataset=hub needs dataset."]),
         ("dataset=nosuch", ["dataset=nosuch is unknown", "gsm8k", "wikitext"]),
         ("dataset=file dataset.longer_than=9999", ["no text that meets dataset.longer_than=9999"]),
         ("dataset=file dataset.articles=true", ["no text that meets dataset.articles=true"]),
@@ -130,7 +129,7 @@ def test_a_rule_that_cannot_be_meant_or_that_no_text_meets_is_one_line(
     words: str, says: list[str], cwd: Path, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "pile.jsonl", PILE)
-    of_hub = words.startswith(("dataset=humaneval", "dataset=pydoc", "dataset=hub"))
+    of_hub = words.startswith(("dataset=humaneval", "dataset=pydoc"))
     asked = ("measure", *words.split(), *([] if of_hub else [f"dataset.path={path}"]), "size=3k")
     line = here(*asked, "--store", tmp_path / "store", cwd=cwd, check=2).stderr
     assert line.count("rbpx: ") == 1, line

@@ -12,6 +12,7 @@ import pytest
 from rbpx.data.corpus import Document
 from rbpx.data.windows import Window, cut_windows
 from tests.support.checkpoints import ARCHITECTURES, CONTEXT, build_tokenizer
+from tests.support.real_tokenizers import load_real
 
 FAMILIES = [arch for arch in ARCHITECTURES if arch != "opt350"]  # which has OPT's tokenizer
 
@@ -121,23 +122,12 @@ def test_bytes_of_a_cut_inside_a_character_are_those_of_the_whole_character() ->
     assert [w.n_bytes for w in windows] == [3, 3, 3, 6, 6, 6]
 
 
-@pytest.fixture(scope="module")
-def neox_tokenizer(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Pythia's own tokenizer: it trims white space off its offsets, and normalises."""
-    from transformers import PreTrainedTokenizerFast
-
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    with gzip.open(shared_data / "data" / "tokenizers" / "gpt_neox_20B_tokenizer.json.gz") as packed:
-        path.write_bytes(packed.read())
-    return PreTrainedTokenizerFast(tokenizer_file=str(path), eos_token="<|endoftext|>")
-
-
-def test_pythias_windows_of_humaneval_cover_the_text_that_their_tokens_spell(
-    neox_tokenizer: Any, shared_data: Path
-) -> None:
+def test_pythias_windows_of_humaneval_cover_the_text_that_their_tokens_spell(shared_data: Path, tmp_path: Path) -> None:
+    """Its tokenizer trims white space off its offsets, and normalises."""
+    tokenizer = load_real("gpt_neox", shared_data / "data" / "tokenizers", tmp_path / "tokenizer")
     with gzip.open(shared_data / "data" / "HumanEval.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["prompt"] for line in lines][:40]
     texts += ["Grüße  \n\n", "a \n b  ", "東京 \N{SAILBOAT} "]
     for window in (64, 512):
-        for cut_window, text in zip(cut(neox_tokenizer, *texts, window=window), texts, strict=True):
-            assert cut_window.n_bytes == bytes_covered(neox_tokenizer, cut_window, text)
+        for cut_window, text in zip(cut(tokenizer, *texts, window=window), texts, strict=True):
+            assert cut_window.n_bytes == bytes_covered(tokenizer, cut_window, text)

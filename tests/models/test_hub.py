@@ -130,29 +130,20 @@ def test_a_shard_that_the_repository_lacks_is_named(sharded: Hub) -> None:
 # --------------------------------------------------------------------------------------------------- a hub that fails
 
 
-@pytest.mark.parametrize("mood", ["nobody listens", "503", "silent", "hangs up", "log in first", "login elsewhere"])
-def test_a_dead_hub_is_one_clear_failure_within_ten_seconds(
-    mood: str, tiny: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny.mood = mood
-    if mood == "nobody listens":
-        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    began = time.monotonic()
-    line = line_of(MeasureError, "org/tiny", None)
-    assert time.monotonic() - began < 10
-    assert "org/tiny is no folder here and not in the hub's cache, and the hub did not deliver it" in line
+MOODS = ["nobody listens", "503", "silent", "hangs up", "log in first", "login elsewhere", "offline"]
 
 
-@pytest.mark.parametrize("mood", ["nobody listens", "503", "hangs up", "log in first", "login elsewhere", "offline"])
-def test_what_was_fetched_is_found_again_when_the_hub_fails(
+@pytest.mark.parametrize("mood", MOODS)
+def test_what_was_fetched_is_found_again_when_the_hub_fails_and_what_was_not_is_one_clear_failure(
     mood: str, tiny: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Both within twenty seconds."""
     before = fetch("org/tiny", "step1")
     tiny.mood = mood
     if mood == "nobody listens":
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", mood == "offline")
-    n_requests = len(tiny.asked)
+    n_requests, began = len(tiny.asked), time.monotonic()
     assert fetch("org/tiny", "step1") == before
     assert mood not in ("nobody listens", "offline") or len(tiny.asked) == n_requests
     if mood == "offline":
@@ -162,6 +153,7 @@ def test_what_was_fetched_is_found_again_when_the_hub_fails(
     else:
         says = "org/tiny at revision step2 is no folder here and not in the hub's cache, and the hub did not deliver it"
         assert says in line_of(MeasureError, "org/tiny", "step2")
+    assert time.monotonic() - began < 20
 
 
 def test_a_download_that_never_ends_is_one_line_and_the_next_try_fetches_only_what_is_missing(
