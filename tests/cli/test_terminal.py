@@ -1,88 +1,72 @@
 """What a terminal is sent: colour only there and only if wanted, ASCII where it has no more, a pipe that may close."""
 
-import fcntl
+import contextlib
+import io
 import os
-import pty
-import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
-from tests.support.synthetic import Truth, write_store
-
-# What every table and text goes through, without the time that a fit takes; in each environment, then in ASCII.
-PROGRAM = """
-import json, os, sys
 from rbpx.display.section import Passage, Piece, TextReading
 from rbpx.display.table import Column, Table
 from rbpx.display.terminal import console, print_passages, print_tables
-pieces = (Piece("known ", 0, ""), Piece("new", 3, ""))
-text = Passage("text", "a text", "", "", (TextReading("xs", "of two tokens", pieces),))
-for at, variables in enumerate(({}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {"ascii": "1"})):
-    for name in ("NO_COLOR", "FORCE_COLOR"):
-        os.environ.pop(name, None)
-    os.environ.update(variables)
-    if "ascii" in variables:
-        sys.stdout.reconfigure(encoding="ascii")
-    laws = Table("laws", (Column("law", "law"), Column("E", "E")))
-    rows = [{"law": "one", "E": None}]
-    tables = [laws.of("y = C · S^-alpha", rows, f"drawn on {of}") for of in ("synthetic", "more")]
-    print_tables(console(), tables)
-    print_passages(console(), [text])
-    print("=====", flush=True)
-print(json.dumps([{"alpha": 1}]))
-"""
+from tests.support.synthetic import Truth, write_store
+from tests.support.terminals import terminal
+
+
+SAID = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "COLORTERM")  # of a terminal, by its environment
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
-    dropped = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "COLORTERM")
-    plain = {name: value for name, value in os.environ.items() if name not in dropped}
+    plain = {name: value for name, value in os.environ.items() if name not in SAID}
     return {**plain, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **more}
 
 
-def on_a_terminal(cwd: Path) -> list[str]:
-    """What the program writes to standard output where that is a terminal of 80 columns, a part an environment."""
-    outer, inner = pty.openpty()
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
-    words = [sys.executable, "-c", PROGRAM]
-    with subprocess.Popen(
-        words, cwd=cwd, env=environment({}), stdin=inner, stdout=inner, stderr=subprocess.PIPE
-    ) as process:
-        os.close(inner)
-        shown = b""
-        while True:
-            try:
-                part = os.read(outer, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            shown += part
-    os.close(outer)
-    assert process.returncode == 0
-    return shown.decode().split("=====\r\n")
+def show(stream: TextIO) -> None:
+    """What every table and text goes through, without the time that a fit takes."""
+    pieces = (Piece("known ", 0, ""), Piece("new", 3, ""))
+    text = Passage("text", "a text", "", "", (TextReading("xs", "of two tokens", pieces),))
+    laws, rows = Table("laws", (Column("law", "law"), Column("E", "E"))), [{"law": "one", "E": None}]
+    tables = [laws.of("y = C · S^-alpha", rows, f"drawn on {of}") for of in ("synthetic", "more")]
+    with contextlib.redirect_stdout(stream):
+        print_tables(console(), tables)
+        print_passages(console(), [text])
+        stream.flush()
 
 
-def test_colour_is_for_terminals_and_obeys_no_color_and_force_color_and_ascii_has_its_own_signs(cwd: Path) -> None:
-    words = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(words, cwd=cwd, env=environment({}), capture_output=True, check=True)
-    piped = done.stdout.decode().split("=====\n")
-    shown = on_a_terminal(cwd)
-    coloured = [["\x1b[1;30;" in part for part in each] for each in (shown, piped)]
-    assert coloured == [[True, False, True, True, False], [False, False, True, False, False]]
-    assert "\x1b" not in piped[0]
-    for text in ("y = C · S^-alpha\n", " drawn on synthetic\n", "known «new»"):
-        assert text in piped[0]
-    assert "«new»" in shown[1]
-    plain = piped[3]
-    assert plain.isascii()
-    assert "y = C * S^-alpha\n" in plain
-    assert " drawn on synthetic\n" in plain
-    assert "\\u" not in plain
+@pytest.mark.parametrize(
+    ("variable", "encoding", "coloured"),
+    [
+        (None, "utf-8", (True, False)),
+        ("NO_COLOR", "utf-8", (False, False)),
+        ("FORCE_COLOR", "utf-8", (True, True)),
+        (None, "ascii", (True, False)),
+    ],
+)
+def test_colour_is_for_terminals_and_obeys_no_color_and_force_color_and_ascii_has_its_own_signs(
+    variable: str | None, encoding: str, coloured: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SAID:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    if variable is not None:
+        monkeypatch.setenv(variable, "1")
+    with terminal() as (stream, told):
+        stream.reconfigure(encoding=encoding)  # type: ignore[attr-defined]
+        show(stream)
+    show(pipe := io.TextIOWrapper(io.BytesIO(), encoding))
+    shown, piped = told[0], pipe.buffer.getvalue().decode(encoding)
+    assert tuple("\x1b[1;30;" in part for part in (shown, piped)) == coloured
+    assert ("\x1b" in piped) == coloured[1]
+    signs = ("y = C * S^-alpha\n",) if encoding == "ascii" else ("y = C · S^-alpha\n", "known «new»")
+    for text in (*signs, " drawn on synthetic\n"):
+        assert coloured[1] or text in piped
+    assert ("«new»" in shown) == (variable == "NO_COLOR")
+    assert "\\u" not in piped
 
 
 def test_a_reader_that_has_enough_is_no_error(cwd: Path, tmp_path: Path) -> None:

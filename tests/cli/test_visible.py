@@ -1,15 +1,6 @@
 """Names that would control a terminal, typed to every verb on one: none of its lines obeys them."""
 
-import fcntl
-import os
-import pty
-import struct
-import termios
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 
@@ -19,6 +10,7 @@ from tests.support.asking import imported
 from tests.support.commands import here
 from tests.support.synthetic import Truth, write_store
 from tests.support.tables import write_table
+from tests.support.terminals import terminal
 
 # A title and a bell, blinking, a screen cleared by one byte, writing from the right, a line that rbpx did not say.
 HOSTILE = "x\x1b]0;taken\x07\x1b[5m\x9b2J\u202ey\nforged"
@@ -26,31 +18,6 @@ CONTROLS = ("\x1b]", "\x07", "\x1b[5m", "\x9b", "\u202e", "\nforged")
 SHOWN = r"\x1b]0;taken\x07\x1b[5m\x9b2J\u202ey\nforged"
 NAMED = '"' + HOSTILE + '"'  # as Hydra quotes
 TABLE = f"{HOSTILE.strip()},S,loss_nats,{HOSTILE}2\n{HOSTILE},3M,4,a\n{HOSTILE},9M,3.5,b\n"
-
-
-@contextmanager
-def terminal() -> Iterator[tuple[TextIO, list[str]]]:
-    """One of 120 columns, and what it is sent."""
-    outer, inner = pty.openpty()
-    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    sent: list[bytes] = []
-    shown: list[str] = []
-
-    def read() -> None:
-        while part := os.read(outer, 65536):
-            sent.append(part)
-            if part.endswith(b"\0"):
-                return
-
-    reading = threading.Thread(target=read)
-    reading.start()
-    with open(inner, "w", encoding="utf-8", buffering=1, newline="") as stream:
-        yield stream, shown
-        stream.write("\0")
-        stream.flush()
-        reading.join(60)
-    os.close(outer)
-    shown.append(b"".join(sent).decode().removesuffix("\0").replace("\r\n", "\n"))
 
 
 @pytest.fixture(scope="module")
