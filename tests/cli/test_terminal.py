@@ -17,7 +17,6 @@ from rbpx.display.terminal import console, print_passages, print_tables
 from tests.support.synthetic import Truth, write_store
 from tests.support.terminals import terminal
 
-
 SAID = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "COLORTERM")  # of a terminal, by its environment
 
 
