@@ -10,16 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.config.imports import ImportConfig
 from rbpx.errors import MeasureError, RbpxError
 from rbpx.runs.documents import document_ranks
-from rbpx.store.imports.table import import_file
 from rbpx.store.merge import Folder, merge
 from rbpx.store.messages import collected_messages
 from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
 from rbpx.store.verify import run_fault, verify
 from rbpx.ties import Ties
+from tests.support.asking import imported
 from tests.support.composed import here
 from tests.support.damage import HARMS, Harm, faults, flip, flipped, run_of, say, truncated
 from tests.support.stores import columns_of, manifests, run_folders, write_unsealed
@@ -94,12 +93,9 @@ def test_what_points_nowhere_is_named(own_store: Path) -> None:
 
 
 @pytest.fixture
-def with_import(own_store: Path, tmp_path: Path) -> Path:
+def with_import(own_store: Path) -> Path:
     """The store with one observation of somebody else."""
-    table = tmp_path / "rows.csv"
-    table.write_text("family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\n")
-    import_file(Store(own_store), table, ImportConfig(source="them", ties=Ties.mid, family=None))
-    return own_store
+    return imported(own_store, "family,size,S,dataset,k,rbp\ntoy,1b,1000000000,wiki,1,0.41\n", ties="mid")
 
 
 def test_other_harmed_files_are_named_left_out_and_said(with_import: Path, cwd: Path) -> None:

@@ -8,13 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
-import rbpx
 from rbpx.config.imports import ImportConfig
 from rbpx.errors import RbpxError
 from rbpx.store.imports import table
@@ -35,7 +32,6 @@ ROWS = [
     "toy,2b,ORG/toy-2b,2000000000.0,wiki,10,0.72,5000,2.9",
 ]
 IMPORT = ("source=them", "ties=mid")
-EXPERIMENTS = Path(rbpx.__file__).parents[1] / "experiments"
 
 
 @pytest.fixture
@@ -203,22 +199,6 @@ def test_beside_a_corrupt_import_of_its_source_nothing_comes_in_and_beside_a_cop
     kept.write_bytes(content)
     again = write(tmp_path / "again.csv", HEADER, "toy,4b,,4e9,wiki,1,0.5,,")
     refused(bring(again, store, cwd, check=None), f"{kept} is not as rbpx imported it", "move it out of the store")
-
-
-# ------------------------------------------------------------------------------------------------------ named studies
-
-
-def test_the_published_windows_are_whole_numbers_of_windows(store: Path) -> None:
-    """The share of n_tokens windows that are hits is a count again; so the two columns belong together."""
-    path = EXPERIMENTS / "published_gpt2_emergence.yaml"
-    for told in yaml.safe_load(path.read_text(encoding="utf-8"))["imports"]:
-        config = ImportConfig(**told | {"ties": Ties(told["ties"])})
-        table.import_file(Store(store), path.parent / told["file"], config)
-    rows = imported(store)
-    assert sorted({row["n"] for row in rows}) == [1, 5, 10, 50, 100]
-    assert len(rows) == 4 * 5 * 5
-    counts = np.array([row["rbp"] * row["n_tokens"] for row in rows if row["n"] > 1])
-    np.testing.assert_allclose(counts, np.round(counts), atol=1e-5)
 
 
 def test_an_import_of_a_study_that_names_no_file_is_one_line(store: Path, cwd: Path) -> None:

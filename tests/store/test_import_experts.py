@@ -30,18 +30,6 @@ def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
     return rows_of(*words, "--details", "--store", store, cwd=cwd)
 
 
-def test_laws_by_active_parameters_are_kept_beside_those_by_all(store: Path, cwd: Path) -> None:
-    rows = [
-        asked(store, cwd, "fit", "axis=C", "laws=[cross_entropy]", f"size_by={name}") for name in ("total", "active")
-    ]
-    (total, *_), (active, *_) = rows
-    assert total["fit_id"] != active["fit_id"]
-    assert active["params"]["size_by"] == "active"
-    assert "size_by" not in total["params"]
-    # C is the same, whatever S counts
-    np.testing.assert_allclose(total["params"]["S"], active["params"]["S"])
-
-
 def test_the_optimum_of_a_budget_counts_flops_of_the_active_parameters(store: Path, cwd: Path) -> None:
     # C = 6 N D, and the loss falls alike in N and in D, so that N = D = sqrt(C / 6) is best; S is four times N.
     words = ("surface", "flops=[1e18]", "form=chinchilla", "laws=[cross_entropy]", "resamples=1")

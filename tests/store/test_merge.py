@@ -9,12 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rbpx.config.imports import ImportConfig
-from rbpx.store.imports.table import import_file
 from rbpx.store.merge import Folder, Merged, merge
 from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
-from rbpx.ties import Ties
+from tests.support.asking import imported
 from tests.support.composed import here
 from tests.support.damage import faults, flipped, run_of
 from tests.support.stores import cell_records, reseal, run_folders, snapshot
@@ -51,6 +49,7 @@ def test_two_halves_become_the_whole_and_the_other_is_not_touched(halves: tuple[
     before = snapshot(two)
     came = merged(one, two)
     assert (came.copied["runs"], came.copied["cells"], came.skipped) == (2, 2, [])
+    assert merged(one, two).copied.total() == 0, "what is here does not come again"
     assert snapshot(two) == before
     names = ("runs/", "cells/", "vocab/")
     whole = {name: content for name, content in evidence(drawn).items() if name.startswith(names)}
@@ -71,15 +70,6 @@ def test_a_folder_of_an_earlier_version_is_passed_over(halves: tuple[Path, Path]
     here("store", "gc", "--store", two, cwd=cwd, check=0)
     assert old.is_file()
     assert not [path for place in (one, tmp_path / "copy") for path in place.glob("temperatures*")]
-
-
-def test_merging_again_brings_nothing_and_changes_nothing(halves: tuple[Path, Path], cwd: Path) -> None:
-    one, two = halves
-    merged(one, two)
-    before = evidence(one)
-    answer = here("store", "merge", two, "--store", one, cwd=cwd, check=0)
-    assert f"copied from {two}: nothing (there already: " in answer.stderr
-    assert evidence(one) == before
 
 
 def test_an_empty_place_becomes_a_copy_with_samples(own_store: Path, tmp_path: Path) -> None:
@@ -114,14 +104,13 @@ def test_a_damaged_run_stays_outside_with_all_that_needs_it(own_store: Path, cwd
     assert faults(new) == []
 
 
-def imported(store: Path, rows: list[str]) -> Path:
-    path = store.with_suffix(".csv")
-    path.write_text("family,size,S,dataset,k,rbp\n" + "".join(row + "\n" for row in rows))
-    import_file(Store(store), path, ImportConfig(source="them", ties=Ties.mid, family=None))
-    return store
-
-
+HEADER = "family,size,S,dataset,k,rbp"
 ROWS = ["toy,1b,1000000000,wiki,1,0.41", "toy,1b,1000000000,wiki,10,0.7", "toy,2b,2000000000,wiki,1,0.43"]
+
+
+def holding(store: Path, rows: list[str]) -> Path:
+    """A store with observations of somebody else."""
+    return imported(store, "\n".join([HEADER, *rows]), ties="mid")
 
 
 def observed(store: Path) -> list[dict[str, Any]]:
@@ -133,7 +122,7 @@ def observed(store: Path) -> list[dict[str, Any]]:
 
 
 def test_overlapping_imports_are_not_doubled(cwd: Path, tmp_path: Path) -> None:
-    one, two = imported(tmp_path / "one", ROWS[:2]), imported(tmp_path / "two", ROWS)
+    one, two = holding(tmp_path / "one", ROWS[:2]), holding(tmp_path / "two", ROWS)
     told = here("store", "merge", two, "--store", one, cwd=cwd, check=0).stderr
     assert re.search(r"\b1 observation\b(?!s)", told)
     assert observed(one) == observed(two)
@@ -142,9 +131,9 @@ def test_overlapping_imports_are_not_doubled(cwd: Path, tmp_path: Path) -> None:
 
 
 def test_imports_that_contradict_are_kept_out_and_named(tmp_path: Path) -> None:
-    one = imported(tmp_path / "one", ROWS[:2])
+    one = holding(tmp_path / "one", ROWS[:2])
     before = observed(one)
-    two = imported(tmp_path / "two", ["toy,1b,1000000000,wiki,1,0.55"])
+    two = holding(tmp_path / "two", ["toy,1b,1000000000,wiki,1,0.55"])
     (told,) = merged(one, two).skipped
     assert "0.55" in told
     assert observed(one) == before

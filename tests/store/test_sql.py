@@ -56,17 +56,6 @@ def hits_by_hand(run: dict[str, Any], k: int, ties: str) -> dict[int, list[bool]
     return {doc_id: [hit for _, hit in sorted(tokens)] for doc_id, tokens in found.items()}
 
 
-@pytest.mark.parametrize("ties", ["pessimistic", "optimistic", "mid"])
-def test_ranks_of_a_text_say_which_tokens_are_hits_at_any_k(ties: str, connection: Any, drawn: Path) -> None:
-    for run in runs_by_size(drawn).values():
-        doc_T, rank_T = text_ranks(connection, run["run_id"], Ties(ties))
-        for k in (1, 7, 100):
-            hits: dict[int, list[bool]] = {}
-            for doc_id, rank in zip(doc_T.tolist(), rank_T.tolist(), strict=True):
-                hits.setdefault(doc_id, []).append(rank <= k)
-            assert hits == hits_by_hand(run, k, ties)
-
-
 # ------------------------------------------------------------------------------------------------------ reading only
 
 _, *PARTS = Path(__file__).with_name("refused.txt").read_text(encoding="utf-8").rstrip("\n").split("\n\n## ")

@@ -1,4 +1,4 @@
-"""The store: whole runs, relations that equal counting by hand, and views of them."""
+"""The store: whole runs, and relations that equal counting by hand."""
 
 import hashlib
 import json
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -64,45 +63,22 @@ def test_a_relation_has_the_promised_columns(relation: str, ask: Any) -> None:
     assert set(PROMISED[relation].split(", ")) <= {row["column_name"] for row in columns}
 
 
-@pytest.mark.parametrize("ties", RULES)
-def test_observations_equal_counting_by_hand(ties: str, drawn: Path, ask: Any) -> None:
-    runs = runs_by_size(drawn)
-    rows = ask(f"SELECT * FROM observations WHERE ties = '{ties}' ORDER BY size, k")
-    assert [(row["size"], row["k"]) for row in rows] == [(size, k) for size in sorted(SHAPES) for k in (1, 10, 100)]
-    for row in rows:
-        rank = rank_by_hand(runs[row["size"]], ties)
-        assert row["rbp"] == pytest.approx(np.count_nonzero(rank <= row["k"]) / len(rank), rel=1e-15)
-        assert (row["n"], row["source"], row["n_tokens"]) == (1, "measured", len(rank))
-
-
-def test_the_tie_rules_differ_on_these_models(drawn: Path) -> None:
-    """Else the tests of the rules could not fail."""
-    ks = np.arange(1, 320)
-    hits = dict.fromkeys(RULES, 0)
-    for tokens in runs_by_size(drawn).values():
-        assert set(tokens["ties"]) == {0, 1, 2}
-        for ties in RULES:
-            hits[ties] += np.count_nonzero(rank_by_hand(tokens, ties)[:, None] <= ks, axis=0)
-    assert any(hits["pessimistic"] < hits["mid"])
-    assert any(hits["mid"] < hits["optimistic"])
-
-
-@pytest.mark.parametrize("ties", RULES)
-def test_rbp_at_gives_any_k(ties: str, drawn: Path, ask: Any) -> None:
-    runs = runs_by_size(drawn)
-    for k in (1, 2, 3, 42, 319, 320):
-        rows = ask(f"SELECT size, k, ties, rbp FROM rbp_at({k}, '{ties}')")
-        assert sorted(row["size"] for row in rows) == sorted(SHAPES)
+def test_shares_equal_counting_by_hand_under_each_rule_at_the_usual_k_and_at_any(drawn: Path, ask: Any) -> None:
+    told, names = {}, "size, k, ties, rbp, n, source, n_tokens"
+    for ties in RULES:
+        ranks = {size: rank_by_hand(run, ties) for size, run in runs_by_size(drawn).items()}
+        rows = ask(f"SELECT {names} FROM observations WHERE ties = '{ties}' ORDER BY k")
+        assert [row["k"] for row in rows] == [1] * 4 + [10] * 4 + [100] * 4
+        for k in (1, 2, 3, 42, 319, 320):
+            rows += ask(f"SELECT {names} FROM rbp_at(k := {k}, ties := '{ties}')")
+            assert sorted(row["size"] for row in rows[-4:]) == sorted(SHAPES)
+            assert {row["k"] for row in rows[-4:]} == {k}
         for row in rows:
-            rank = rank_by_hand(runs[row["size"]], ties)
-            assert row["rbp"] == pytest.approx(np.count_nonzero(rank <= k) / len(rank), rel=1e-15)
-            assert (row["k"], row["ties"]) == (k, ties)
-
-
-def test_rbp_at_takes_its_arguments_by_name(ask: Any) -> None:
-    by_name = ask("SELECT size, rbp FROM rbp_at(k := 3, ties := 'mid') ORDER BY size")
-    assert len(by_name) == 4
-    assert by_name == ask("SELECT size, rbp FROM rbp_at(3, 'mid') ORDER BY size")
+            rank = ranks[row["size"]]
+            assert row["rbp"] == pytest.approx(np.count_nonzero(rank <= row["k"]) / len(rank), rel=1e-15)
+            assert [row[name] for name in ("ties", "n", "source", "n_tokens")] == [ties, 1, "measured", len(rank)]
+        told[ties] = sum(row["rbp"] for row in rows)
+    assert told["pessimistic"] < told["mid"] < told["optimistic"], "the rules differ on these models"
 
 
 def test_a_removed_run_takes_its_fits_and_its_rows_with_it(own_store: Path, cwd: Path) -> None:
@@ -111,7 +87,8 @@ def test_a_removed_run_takes_its_fits_and_its_rows_with_it(own_store: Path, cwd:
     here("store", "rm", record["run_id"], "--store", own_store, cwd=cwd, check=0)
     assert record["run_id"] not in run_folders(own_store)
     assert not list((own_store / "fits").glob("*.json"))  # each of them was of all four sizes
-    assert seen_in(own_store, "SELECT size FROM runs ORDER BY size") == [("m",), ("s",), ("xs",)]
+    with connect(Store(own_store)) as connection:
+        assert ask_user(connection, "SELECT size FROM runs ORDER BY size")["size"].to_pylist() == ["m", "s", "xs"]
 
 
 # ---------------------------------------------------------------------------------------------------- what was measured
@@ -186,12 +163,3 @@ def test_the_same_request_from_elsewhere_in_other_batches_is_the_same_run_and_un
     assert snapshot(ours) == before
     told = {(cell["family"], cell["run_id"]) for cell in cell_records(tmp_path / "store")}
     assert told == {(FAMILY, record["run_id"]), ("other", record["run_id"])}
-
-
-# ----------------------------------------------------------------------------------------------------------- the views
-
-
-def seen_in(store: Path, query: str) -> list[Any]:
-    """What any DuckDB client answers from the views."""
-    with duckdb.connect(str(store / "rbpx.duckdb"), read_only=True) as index:
-        return index.execute(query).fetchall()
