@@ -5,7 +5,7 @@ import json
 import re
 import zlib
 from dataclasses import dataclass
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -45,77 +45,39 @@ class Drawn:
     sql: str
 
 
-class _Page(HTMLParser):
-    """What a browser would find, read by the standard library alone."""
+@dataclass
+class Page:
+    """What stands in a page, by name: the rows of tables, with all digits, and figures."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tables: dict[str, list[dict[str, str]]] = {}
-        self.figures: dict[str, Drawn] = {}
-        self._figure: Drawn | None = None
-        self._names: list[str] = []
-        self._row: list[str] | None = None
-        self._raw: str | None = None
-        self._in = ""
-        self._held = ""
-        self._table = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        a = dict(attrs)
-        if tag == "figure":
-            self._figure = Drawn(str(a["id"]), "", {}, "")
-            self.figures[self._figure.name] = self._figure
-        elif "data-file" in a:
-            self._table = str(a["data-file"]).removesuffix(".csv")
-            self.tables[self._table] = []
-            self._names = []
-        elif "plot" in str(a.get("class")).split() and self._figure is not None:
-            self._figure.says = str(a["aria-label"])
-        elif tag == "th":
-            self._names.append(str(a["data-n"]))
-        elif tag == "tr":
-            self._end_row()
-            self._row = []
-        elif tag == "td":
-            self._end_cell()
-            self._in, self._held, self._raw = tag, "", a.get("data-v")
-        elif (tag == "pre" and self._figure is not None) or a.get("id") == "charts":
-            self._in, self._held = tag, ""
-
-    def handle_data(self, data: str) -> None:
-        self._held += data
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "figure":
-            self._figure = None
-        elif tag in ("tbody", "table"):
-            self._end_row()
-        elif tag == self._in == "pre" and self._figure is not None:
-            self._figure.sql = self._held
-        elif tag == self._in == "script" and self._held:
-            for name, spec in json.loads(zlib.decompress(base64.b64decode(self._held))).items():
-                self.figures[name].spec = spec
-        if tag == self._in:
-            self._in = ""
-
-    def _end_cell(self) -> None:
-        """HTML leaves out where a cell ends."""
-        if self._in == "td" and self._row is not None:
-            text = self._held.strip()
-            self._row.append(("" if text == "–" else text) if self._raw is None else self._raw)
-            self._in = ""
-
-    def _end_row(self) -> None:
-        self._end_cell()
-        if self._row:
-            self.tables[self._table].append(dict(zip(self._names, self._row, strict=True)))
-        self._row = None
+    tables: dict[str, list[dict[str, str]]]
+    figures: dict[str, Drawn]
 
 
-def read(text: str) -> _Page:
+def read(text: str) -> Page:
     """The tables and figures of a page."""
-    return _Page(text)
+    packed = re.search(r'id="charts">([^<]*)', text)
+    specs = json.loads(zlib.decompress(base64.b64decode(packed[1]))) if packed else {}
+    figures, tables = {}, {}
+    for name, held in re.findall(r'<figure id="([^"]+)">(.*?)</figure>', text, re.S):
+        says, sql = (
+            unescape(re.search(of, held, re.S)[1]) for of in (' aria-label="([^"]*)"', "<pre[^>]*>(.*?)</pre>")
+        )
+        figures[name] = Drawn(name, says, specs[name], sql)
+    _, *parts = re.split(r'data-file="([^"]+)\.csv"', text)
+    for name, part in zip(parts[::2], parts[1::2], strict=True):
+        head, _, body = part.partition("</table>")[0].partition("<tbody>")
+        names = re.findall(r'<th[^>]* data-n="([^"]*)"', head)
+        cells = [map(_cell, row.split("<td")[1:]) for row in body.split("<tr")[1:]]
+        tables[name] = [dict(zip(names, row, strict=True)) for row in cells]
+    return Page(tables, figures)
+
+
+def _cell(cell: str) -> str:
+    """All digits of what begins behind `<td`; HTML leaves out where it ends."""
+    attributes, _, shown = cell.partition(">")
+    raw = re.search(r' data-v=(?:"([^"]*)"|(\S+))', attributes)
+    said = raw[1] or raw[2] or "" if raw else re.sub(r"<[^>]*>", "", shown).strip()
+    return "" if said == "–" else unescape(said)
 
 
 def words_of(text: str) -> str:
