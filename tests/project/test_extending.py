@@ -33,10 +33,10 @@ def test_a_law_and_a_question_are_one_new_file_and_one_new_folder(tmp_path: Path
     assert [path for path in others if knows.search(path.read_text())] == []
     store = write_store(tmp_path / "store", Truth(scatter=0.02), seed=5, n_documents=30).root
     asked = ("ties=optimistic", "resamples=100", "--store", store, "--format", "json", "--details")
-    (law,) = json.loads(clone.rbpx(tmp_path, "fit", "laws=[reciprocal_rank]", *asked))
-    (question,) = json.loads(clone.rbpx(tmp_path, "typical", *asked))
-    assert "how the typical rank of the true token falls with size" in clone.rbpx(tmp_path, "--help", "all")
-    clone.close()
+    lines = ("fit", "laws=[reciprocal_rank]", *asked), ("typical", *asked), ("--help", "all")
+    laws, questions, help_page = clone.rbpx(tmp_path, *lines)
+    (law,), (question,) = json.loads(laws), json.loads(questions)
+    assert "how the typical rank of the true token falls with size" in help_page
     ranks = [tokens["greater"] + 1.0 for tokens in runs_by_size(store).values()]
     ys = [-np.log(np.mean(1 / rank)) for rank in ranks], [np.exp(np.log(rank).mean()) for rank in ranks]
     for fit, y in zip((law, question), ys, strict=True):

@@ -27,19 +27,18 @@ def test_a_new_question_has_every_format_a_method_a_section_of_the_report_and_it
     alpha, _, marks = clone.python(cwd, "-c", FROM_PYTHON, store).partition(" ")
     assert marks == "['area', 'line', 'point']\n"
     asked = ["typical", "ties=optimistic", "resamples=50", "--store", store, "--format"]
-    for form, begins in (
-        ("table", "The typical rank"),
-        ("md", "<!-- rbpx"),
-        ("tex", "% rbpx"),
-        ("html", "<!doctype html>"),
-    ):
-        text = clone.rbpx(cwd, *asked, form).lstrip()
-        assert text.startswith(begins)
+    begins = {"table": "The typical rank", "md": "<!-- rbpx", "tex": "% rbpx", "html": "<!doctype html>"}
+    *texts, _, _, completion = clone.rbpx(
+        cwd,
+        *([*asked, form] for form in begins),
+        [*asked, "svg", "--output", cwd / "typical.svg", "width=3.3", "font_size=8"],
+        ["report", "k=1", "n=1", "resamples=20", "--store", store, "--output", cwd / "report.md"],
+        ["completion", "bash"],
+    )
+    for text, beginning in zip(texts, begins.values(), strict=True):
+        assert text.lstrip().startswith(beginning)
         assert f"{float(alpha):.4f}" in text
-    clone.rbpx(cwd, *asked, "svg", "--output", cwd / "typical.svg", "width=3.3", "font_size=8")
     assert "typical rank" in (cwd / "typical.svg").read_text()
-    clone.rbpx(cwd, "report", "k=1", "n=1", "resamples=20", "--store", store, "--output", cwd / "report.md")
     assert "The typical rank falls as S^−α" in (cwd / "report.md").read_text(encoding="utf-8")
-    assert " typical " in clone.rbpx(cwd, "completion", "bash")
-    clone.close()
+    assert " typical " in completion
     assert "\n## typical\n" in clone.python(cwd, "-c", REFERENCE, PROJECT / "docs")
