@@ -196,6 +196,19 @@ def test_runs_are_chosen_one_after_the_other_within_the_flops() -> None:
     assert next_runs(fits, wanted, flops=1.0) == []
 
 
+def test_how_sure_the_best_of_a_budget_is_does_not_depend_on_which_runs_could_be_trained() -> None:
+    """Draws whose least lies at an end of the sizes, a few in a thousand, would outweigh all others."""
+    S, ratio = (each.ravel() for each in np.meshgrid(np.geomspace(2e7, 8e8, 6), [10.0, 20.0, 60.0]))
+    y = law(S, S * ratio) * np.exp(0.002 * np.random.default_rng(2).standard_normal(18))
+    fits, C = fits_of(Runs.of(S, S * ratio, y)), 60 * float((S**2 * ratio).max())
+    best = best_run(fits, C, seed=0)
+    (at_best,) = predict_averaged(fits, [(best.S.value, best.D.value)], ())
+    of_interval = math.log(at_best.y.hi / at_best.y.lo) / (2 * 1.96)
+    for flops in (math.inf, C, 5 * C):
+        plan = next_runs(fits, best_values(fits[0].runs, [C]), 1, flops)[-1]
+        assert plan.runs[0]["sd_before"] == pytest.approx(of_interval, rel=0.3)
+
+
 def test_where_more_runs_hardly_help_none_is_named() -> None:
     """Hundreds of runs say what a point in their midst is, and one more does not."""
     S, D = grid(20, 20)

@@ -53,7 +53,10 @@ class RunPlan:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Targets of a plan: `of` maps draws of ln y at the points (S, D), [K, points], to draws of the targets, [K, T]."""
+    """Targets of a plan: `of` maps draws of ln y at the points (S, D), [K, points], to draws of the targets, [K, T].
+
+    A draw without a target is NaN, and is left out.
+    """
 
     S: Floats
     D: Floats
@@ -67,12 +70,12 @@ def predictions(points: Sequence[tuple[float, float]]) -> Targets:
 
 
 def best_values(runs: Runs, budgets: Sequence[float]) -> Targets:
-    """Targets ln y of the best run of each budget, C = 6 S D."""
+    """Targets ln y of the best run of each budget, C = 6 S D; a draw has none where its least is at an end of sizes."""
     S_G = np.geomspace(runs.S_N.min() / _AROUND, runs.S_N.max() * _AROUND, _SIZES)
 
     def of(ln_y_KP: Floats) -> Floats:
-        _, ln_y, *_ = parabola_minimum(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))
-        return ln_y.reshape(len(ln_y_KP), -1)
+        _, ln_y, is_inner = parabola_minimum(np.log(S_G), ln_y_KP.reshape(-1, _SIZES))
+        return np.where(is_inner, ln_y, math.nan).reshape(len(ln_y_KP), -1)
 
     D = np.concatenate([C / 6 / S_G for C in budgets])
     return Targets(np.tile(S_G, len(budgets)), D, of)
@@ -108,7 +111,8 @@ def next_runs(
         return []
     ln_y_KP, scatter_K = draw_averaged(fits, at, _DRAWS, seed)
     target_KT = targets.of(ln_y_KP[:, : len(targets.S)])
-    V_PP = np.atleast_2d(np.cov(np.hstack([target_KT, ln_y_KP[:, len(targets.S) :]]), rowvar=False))
+    drawn_KP = np.hstack([target_KT, ln_y_KP[:, len(targets.S) :]])[np.isfinite(target_KT).all(axis=1)]
+    V_PP = np.atleast_2d(np.cov(drawn_KP, rowvar=False))
     choose = partial(_plan, V_PP, target_KT.shape[1], float(np.mean(scatter_K**2)), S_M, D_M, flops)
     most = n or _MOST
     per_flop = choose("per_flop", most, flops)

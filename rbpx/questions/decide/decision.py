@@ -173,7 +173,7 @@ def _next(
     runs, points = fits[0].runs, request.points_to_predict()
     C_N = runs.along(Axis.C)
     most, asks = float(C_N.max()), request.next is not None
-    flops = request.flops[0] if request.flops else math.inf if asks else most
+    flops = most if not asks else request.flops[0] if request.flops else math.inf
     if not len(candidates(runs, flops)[0]) or not (tells_apart or asks):  # off their line it is unbounded
         if asks:
             raise RbpxError(
