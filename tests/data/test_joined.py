@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 
-from rbpx.config.options import Joined
 from rbpx.config.text.dataset import DatasetConfig
 from rbpx.data.corpus import Document, documents_of
 from rbpx.data.harness_windows import cut_as_harness
 from rbpx.data.items import item_of
-from rbpx.errors import RbpxError
 from tests.support.real_tokenizers import ROWS, load_real
 
 # Context and choices; what joins is a matter of the tokenizer, and the second pair of the second item does in all.
@@ -58,23 +56,3 @@ def test_an_item_is_left_out_whole_where_a_choice_has_no_token_of_its_own(tokeni
     assert {1, 4} <= joined < {*range(len(ITEMS))}
     expected = {(item, n): [] if item in joined else ids for item, of in targets.items() for n, ids in enumerate(of)}
     assert cut == expected
-
-
-def test_the_first_such_choice_is_named_where_they_are_refused(tokenizer: Any) -> None:
-    targets = targets_of(tokenizer)
-    with pytest.raises(RbpxError) as caught:
-        cut_as_harness(documents(), tokenizer, 64, joined=Joined.refuse)
-    true_first = [(item, n) for n in range(2) for item in range(len(ITEMS))]
-    item, choice = next((item, n) for item, n in true_first if not targets[item][n])
-    what = (
-        f"item row {item}, choice {choice}, has the target {ITEMS[item][1][choice]!r}, which the tokenizer joins to its"
-    )
-    assert str(caught.value).startswith(what)
-    assert "dataset.joined=skip" in str(caught.value)
-
-
-def test_items_that_stand_alone_are_cut_alike_under_either_setting(tokenizer: Any) -> None:
-    alone = [document for document in documents() if document.part is not None and document.part.item in (0, 5, 6)]
-    ways = [cut_as_harness(alone, tokenizer, 64, joined=joined) for joined in Joined]
-    assert [window.ids.tolist() for window in ways[0]] == [window.ids.tolist() for window in ways[1]]
-    assert all(window.n_scored for way in ways for window in way)

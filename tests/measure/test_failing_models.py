@@ -30,19 +30,6 @@ def words_for(folder: Path, texts: Path, store: Path) -> list[object]:
     return ["measure", "model=hub", f"model.id={folder}", "dataset=file", f"dataset.path={texts}", "--store", store]
 
 
-@pytest.fixture
-def broken_writer(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
-    """From now on rbpx's own code raises this while a cell is measured."""
-
-    def break_it(problem: BaseException) -> None:
-        def tables(*args: object) -> None:
-            raise problem
-
-        monkeypatch.setattr("rbpx.measure.cell.run_tables", tables)
-
-    return break_it
-
-
 @pytest.mark.parametrize(
     ("problem", "says"),
     [(KeyError("no such column"), "KeyError: 'no such column';"), (MemoryError(), "MemoryError: Out of memory;")],
@@ -51,33 +38,22 @@ def broken_writer(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], 
 def test_a_mistake_in_rbpx_is_a_failure_whose_traceback_is_kept(
     problem: Exception,
     says: str,
-    broken_writer: Callable[[BaseException], None],
     tiny_checkpoint: Callable[..., Path],
     tiny_jsonl: Path,
     cwd: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    broken_writer(problem)
+    def tables(*args: object) -> None:
+        raise problem
+
+    monkeypatch.setattr("rbpx.measure.cell.run_tables", tables)
     store = tmp_path / "store"
     (line,) = told(here(*words_for(tiny_checkpoint("gpt2"), tiny_jsonl, store), cwd=cwd, check=1))
     assert f"{says} its traceback is in the store's relation failures" in line
     (failure,) = [json.loads(path.read_text()) for path in (store / "failures").glob("*.json")]
     assert "in tables" in failure["traceback"]
     assert "rbpx/measure/cell.py" in failure["traceback"]
-
-
-def test_whoever_stops_a_sweep_stops_all_of_it(
-    broken_writer: Callable[[BaseException], None],
-    tiny_checkpoint: Callable[..., Path],
-    tiny_jsonl: Path,
-    cwd: Path,
-    tmp_path: Path,
-) -> None:
-    broken_writer(KeyboardInterrupt())
-    store = tmp_path / "store"
-    (line,) = told(here(*words_for(tiny_checkpoint("gpt2"), tiny_jsonl, store), cwd=cwd, check=130))
-    assert "stopped" in line
-    assert not list((store / "failures").glob("*.json"))
 
 
 # ------------------------------------------------------------------------------- files that change while they are read

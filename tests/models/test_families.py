@@ -114,7 +114,7 @@ def test_every_model_of_the_table_of_shapes_is_in_its_family_with_that_shape(sha
 
 
 def test_S_and_embeddings_are_as_released(shared_data: Path) -> None:
-    """S of the families of the RBP paper as its authors have it: param_count.json of ybq22/relative-based-scaling-law."""
+    """S as the authors of the RBP paper have it: param_count.json of ybq22/relative-based-scaling-law."""
     counts, compared = read_table(shared_data, "non_embedding_params.csv"), 0
     for name in NAMES:
         family = read_family(name)

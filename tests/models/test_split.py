@@ -116,35 +116,6 @@ def test_several_processes_do_not_split_one_model(
     assert "2 processes were launched" in answer.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [(["memory={cpu: 1GiB}"], "add device=split"), (["device=split", "memory={}"], "memory={} does not say how much")],
-)
-def test_memory_that_cannot_be_meant_is_a_wrong_request(
-    words: list[str], says: str, tiny_checkpoint: Callable[..., Path], tiny_jsonl: Path, cwd: Path, tmp_path: Path
-) -> None:
-    answer = measure(tiny_checkpoint("gpt2"), tiny_jsonl, tmp_path / "s", cwd, *words, check=2)
-    assert len(lines(answer.stderr)) == 1
-    assert says in answer.stderr
-    assert not (tmp_path / "s").exists()
-
-
-@pytest.mark.parametrize(
-    "memory",
-    [
-        "20GiB",
-        {"disk": "1GiB"},
-        {"cpu": "lots"},
-        {"cpu": -5},
-        {0: "1GiB", "cpu": "2Gb"},
-    ],
-    ids=str,
-)
-def test_an_amount_that_is_none_is_refused(memory: Any) -> None:
-    with pytest.raises(RbpxError, match=r"does not say how much .* as in memory={0: .20GiB., .cpu.: .60GiB.}"):
-        read_limits("memory", memory)
-
-
 def test_amounts_are_read_as_they_are_written() -> None:
     assert read_limits("memory", {0: "20GiB", 1: "1.5 GB", "cpu": 4096}) == {
         0: 20 * 2**30,

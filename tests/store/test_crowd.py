@@ -1,4 +1,4 @@
-"""Four writers and a reader of one store at once: nothing is lost, doubled or half there; as processes in nightly."""
+"""Four writers and a reader of one store at once: nothing is lost, doubled or half there."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -36,8 +36,7 @@ class Engine:
         drift: nats by which log-probabilities of a prompt fall for each prompt before it in its request, and whether a
             rank rises by one for each; 0 for an engine whose answers hang on nothing but the prompt.
         mood: of its completions: `well`, `500`, `503`, `hangs up`, `half an answer`, `silent`, `no json`,
-            `too few tokens`, `other tokens`, `nan`, `infinite`, `no logprob`, `clamped`, `null`,
-            `rank beyond`, `rank excluded`.
+            `too few tokens`, `other tokens`, `clamped`, `rank excluded`.
         n_well: completions that are answered well before the mood begins.
         n_spoilt: completions that the mood lasts; for ever where None.
         asked: path and body of each request, with the header that holds its key.
@@ -115,17 +114,8 @@ def _spoilt(mood: str, answer: Answer) -> Answer:
         told.pop()
     elif mood == "other tokens":
         choice["prompt_token_ids"] = [ids + 1 for ids in choice["prompt_token_ids"]]
-    elif mood == "null":
-        told[-1] = None
     else:
-        told[-1][last] |= {
-            "nan": {"logprob": float("nan")},
-            "clamped": {"logprob": -9999.0},
-            "infinite": {"logprob": float("-inf")},
-            "no logprob": {"logprob": None},
-            "rank beyond": {"rank": 10**6},
-            "rank excluded": {"rank": 250, "logprob": -0.1},
-        }[mood]
+        told[-1][last] |= {"clamped": {"logprob": -9999.0}, "rank excluded": {"rank": 250, "logprob": -0.1}}[mood]
     return _json(200, value)
 
 
