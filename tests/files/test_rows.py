@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.errors import RbpxError
-from rbpx.files import output
 from rbpx.files.cells import is_no_value, large_number, number
 from rbpx.files.rows import FORMATS, format_of, read_rows, read_table
 from rbpx.store.imports.rules import RULES
@@ -102,19 +100,3 @@ def test_a_large_number_is_read_exactly_and_what_has_two_readings_or_none_is_no_
     assert [cell for cell in UNCLEAR if large_number(cell) is not None] == []
     assert [cell for cell in NO_NUMBERS if number(cell) is not None] == []
     assert [cell for cell in NO_VALUES if not is_no_value(cell)] == []
-
-
-# Cells that CSV, Parquet and JSON all keep: no lone surrogates.
-CELLS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5))
-def test_what_is_written_as_csv_is_read_as_the_same_cells(cells: list[tuple[str, str]]) -> None:
-    import tempfile
-
-    table = pa.table({"a": [first for first, _ in cells], "b": [second for _, second in cells]})
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "cells.csv"
-        output.write(table.to_reader(), "csv", str(path))
-        assert [tuple(row.values.values()) for row in read_rows(path).rows] == cells

@@ -37,11 +37,7 @@ def csv_with(before: str, **how: Any) -> Callable[[Path], Any]:
 
 
 WRITTEN: dict[str, Callable[[Path], Any]] = {
-    "semicolon.csv": lambda path: FRAME.to_csv(path, sep=";", index=False),
-    "tab.csv": lambda path: FRAME.to_csv(path, sep="\t", index=False),
-    "bar.csv": lambda path: FRAME.to_csv(path, sep="|", index=False),
     "comma.tsv": lambda path: FRAME.to_csv(path, index=False),
-    "marked.csv": lambda path: FRAME.to_csv(path, sep=";", index=False, encoding="utf-8-sig"),
     "wide.tsv": lambda path: FRAME.to_csv(path, sep="\t", index=False, encoding="utf-16"),
     "wide.csv.gz": lambda path: FRAME.to_csv(path, index=False, encoding="utf-16"),
     "said.csv": csv_with("sep=;\n", sep=";"),
@@ -49,14 +45,10 @@ WRITTEN: dict[str, Callable[[Path], Any]] = {
     "remarks.csv": csv_with("# by hand; in 2026, mostly\n\n#\n", sep=";"),
     "all.csv": csv_with("\n# of us\nsep=,\n# and them\n"),
     "index.csv": lambda path: FRAME.to_csv(path),
-    "book.xlsx": lambda path: FRAME.to_excel(path, index=False),
     "index.xlsx": lambda path: FRAME.to_excel(path),
-    "rows.json": lambda path: FRAME.to_json(path, orient="records"),
     "split.json": lambda path: FRAME.to_json(path, orient="split"),
     "columns.json": lambda path: FRAME.to_json(path),
     "lines.json": lambda path: FRAME.to_json(path, orient="records", lines=True),
-    "lines.jsonl.gz": lambda path: FRAME.to_json(path, orient="records", lines=True),
-    "frame.parquet": lambda path: FRAME.to_parquet(path),
 }
 
 
