@@ -130,18 +130,6 @@ def test_the_page_says_what_it_is_of_and_what_is_to_be_read_with_care(text: str,
     assert run_ids == {path.name for path in (store / "runs").glob("[!_]*")}
 
 
-def test_the_table_of_laws_holds_what_fit_keeps(text: str, store: Path) -> None:
-    kept = asked(store, "FROM fits WHERE dataset = 'prose' AND method = 'ols' AND law IN ('rbp', 'cross_entropy')")
-    fits = {(fit["law"], fit["k"]): fit for fit in kept}
-    table = {row["law|k|method"]: row for row in read(text).tables["drawn-on-prose-fit-laws-table"]}
-    assert len(table) == 4
-    for k in (1, 10, 100):
-        row, fit = table[f"rbp|{k}|ols"], fits["rbp", k]
-        assert float(row["alpha"]) == pytest.approx(fit["alpha"], rel=1e-6)
-        lo, hi = map(float, row["alpha_lo|alpha_hi"].split("|"))
-        assert (lo, hi) == pytest.approx((fit["alpha_lo"], fit["alpha_hi"]), rel=1e-6)
-
-
 def test_latex_and_markdown_have_the_slopes_of_counted_shares_in_tables_that_are_whole(
     of_runs: Report, store: Path
 ) -> None:

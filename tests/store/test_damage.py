@@ -20,7 +20,7 @@ from rbpx.store.verify import run_fault, verify
 from rbpx.ties import Ties
 from tests.support.asking import imported
 from tests.support.composed import here
-from tests.support.damage import HARMS, Harm, faults, flip, flipped, run_of, say, truncated
+from tests.support.damage import HARMS, Harm, faults, flip, run_of, say, truncated
 from tests.support.stores import columns_of, manifests, run_folders, write_unsealed
 
 IMPORTED = Path(__file__).parents[1] / "same_answers" / "stores" / "imported"
@@ -59,13 +59,6 @@ def test_a_harmed_file_is_named_by_verify_with_what_to_do(harm: Harm, name: str,
     assert f"store rm {run_id}" in found[0].remedy
 
 
-def test_a_fault_is_a_row_for_programs_and_the_exit_status(own_store: Path, cwd: Path) -> None:
-    run_id = run_of(own_store, "m")
-    flipped(own_store / "runs" / run_id / "tokens.parquet")
-    answer = here("store", "verify", "--format", "json", "--store", own_store, cwd=cwd, check=1)
-    assert [(row["kind"], row["name"]) for row in json.loads(answer.stdout)] == [("run", run_id)]
-
-
 def test_no_single_bit_of_a_table_flips_unseen(own_store: Path) -> None:
     store, chance = Store(own_store), random.Random(0)
     run_id = run_of(own_store, "s")
@@ -78,15 +71,13 @@ def test_no_single_bit_of_a_table_flips_unseen(own_store: Path) -> None:
     assert run_fault(run_id, store.run_folder(run_id)) is None
 
 
-def test_what_points_nowhere_is_named(own_store: Path) -> None:
+def test_what_points_nowhere_is_a_row_for_programs_and_the_exit_status(own_store: Path, cwd: Path) -> None:
     run_id = run_of(own_store, "m")
     shutil.rmtree(own_store / "runs" / run_id)
-    found = faults(own_store)
-    kinds = [fault.kind for fault in found]
-    assert kinds.count("cell") == 1
-    assert kinds.count("fit") == len(list((own_store / "fits").glob("*.json")))
-    (cell,) = [fault for fault in found if fault.kind == "cell"]
-    assert f"{run_id} (mine m on file)" in cell.fault
+    answer = here("store", "verify", "--format", "json", "--store", own_store, cwd=cwd, check=1)
+    (cell,), fits = ([row for row in json.loads(answer.stdout) if row["kind"] == kind] for kind in ("cell", "fit"))
+    assert f"{run_id} (mine m on file)" in cell["fault"]
+    assert {row["name"] for row in fits} == {path.stem for path in (own_store / "fits").glob("*.json")}
     counts, (line,) = counted(own_store, "runs")
     assert counts == [3]
     assert f"run {run_id} in store={own_store} is left out: mine m on file is gone; run the line that" in line

@@ -109,21 +109,6 @@ def test_the_files_that_were_refused_could_have_been_read(places: dict[str, Path
         assert duckdb.connect(":memory:").sql(asked).to_arrow_table().num_rows
 
 
-def test_the_verb_refuses_the_same_and_leaves_every_byte(own_store: Path, cwd: Path, tmp_path: Path) -> None:
-    here("sql", "SELECT 1", "--store", own_store, cwd=cwd, check=0)  # a store that was moved is indexed anew
-    before = snapshot(own_store)
-    for query, reason in (
-        ("DELETE FROM runs", "one SELECT and only reads, got: 'DELETE FROM runs'"),
-        ("SELECT * FROM read_text('/etc/passwd')", 'Cannot access file "/etc/passwd"'),
-    ):
-        answer = here("sql", query, "--store", own_store, cwd=cwd, check=2)
-        (line,) = answer.stderr.splitlines()
-        assert reason in line
-        assert answer.stdout == ""
-    assert snapshot(own_store) == before
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize("form", ["table", "csv", "json"])
 def test_values_that_python_has_no_number_for_are_shown(form: str, drawn: Path, cwd: Path) -> None:
     values = ("INTERVAL '9 years'", "'\\x00'::BLOB", "'nan'::DOUBLE")

@@ -108,7 +108,7 @@ class Hub:
         files = {p.relative_to(folder).as_posix(): p for p in sorted(folder.rglob("*")) if p.is_file()}
         status = self.gated.get(f"{org}/{name}")
         if what == "revision":
-            siblings = [_sibling(name, p.read_bytes()) for name, p in files.items()]
+            siblings = [_file(at, p.read_bytes(), "rfilename", "blobId", "sha256") for at, p in files.items()]
             gated = "manual" if status else False
             return _json({"id": f"{org}/{name}", "sha": commit, "siblings": siblings, "gated": gated, "private": False})
         if what == "tree":
@@ -135,7 +135,7 @@ class Hub:
         entries: list[dict[str, Any]] = [
             {"type": "directory", "path": path, "oid": git_hash(path.encode()), "size": 0} for path in sorted(folders)
         ]
-        entries += [_entry(path, file.read_bytes()) for path, file in files.items()]
+        entries += [{"type": "file", **_file(at, p.read_bytes(), "path", "oid", "oid")} for at, p in files.items()]
         entries = [each for each in entries if each["path"].startswith(prefix)]
         listed = [each for each in entries if recursive or "/" not in each["path"].removeprefix(prefix)]
         if folder and not listed:
@@ -158,18 +158,12 @@ def _json(value: Any, headers: Mapping[str, str] | None = None) -> Answer:
     return 200, {"Content-Type": "application/json", **(headers or {})}, json.dumps(value).encode()
 
 
-def _entry(path: str, raw: bytes) -> dict[str, Any]:
-    plain = {"type": "file", "path": path, "size": len(raw), "oid": git_hash(raw)}
+def _file(path: str, raw: bytes, name: str, of_git: str, of_content: str) -> dict[str, Any]:
+    """What a hub says of a file, under the names that an answer has for it and its hashes."""
+    plain = {name: path, "size": len(raw), of_git: git_hash(raw)}
     if not path.endswith(LARGE):
         return plain
-    return plain | {"lfs": {"oid": hashlib.sha256(raw).hexdigest(), "size": len(raw), "pointerSize": 134}}
-
-
-def _sibling(path: str, raw: bytes) -> dict[str, Any]:
-    plain = {"rfilename": path, "size": len(raw), "blobId": git_hash(raw)}
-    if not path.endswith(LARGE):
-        return plain
-    return plain | {"lfs": {"sha256": hashlib.sha256(raw).hexdigest(), "size": len(raw), "pointerSize": 134}}
+    return plain | {"lfs": {of_content: hashlib.sha256(raw).hexdigest(), "size": len(raw), "pointerSize": 134}}
 
 
 @contextmanager
