@@ -3,8 +3,6 @@
 import json
 import math
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +15,16 @@ from rbpx.config.model.placement import EngineConfig
 from rbpx.errors import MeasureError
 from rbpx.measure.engine import Server
 from rbpx.store.imports.engine_tokens import EngineToken, exclusion
-from tests.support.loopback import served
+from tests.support.loopback import Handler, served
 
 VERSION = json.dumps({"version": "0.32.0"}).encode()
-Say = Callable[[BaseHTTPRequestHandler], None]
+Say = Callable[[Handler], None]
 
 
-def speaking(say: Say, asked: list[tuple[str, dict[str, str]]] | None = None) -> type[BaseHTTPRequestHandler]:
+def speaking(say: Say, asked: list[tuple[str, dict[str, str]]] | None = None) -> type[Handler]:
     """A server that answers everything by `say`, and notes what it is asked with which headers."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Saying(Handler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -38,21 +36,12 @@ def speaking(say: Say, asked: list[tuple[str, dict[str, str]]] | None = None) ->
 
         do_POST = do_GET
 
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    return Handler
+    return Saying
 
 
 def answering(status: int = 200, content: bytes = VERSION, **headers: str) -> Say:
-    def say(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        for name, value in {"Content_Length": str(len(content)), **headers}.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.end_headers()
-        handler.wfile.write(content)
-
-    return say
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda handler: handler.say(status, named, content)
 
 
 @pytest.mark.parametrize(

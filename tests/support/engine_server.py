@@ -11,11 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from tests.support.loopback import served
+from tests.support.loopback import Handler, served
 
 Answer = tuple[int, bytes]
 SILENT_S = 3.0  # what a server that stays silent waits, longer than a test lets it
@@ -123,7 +122,7 @@ def _spoilt(mood: str, answer: Answer) -> Answer:
 def serving(engine: Engine) -> Iterator[Engine]:
     """Serve on loopback while the block lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answering(Handler):
         def do_GET(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             body = json.loads(raw) if raw else None
@@ -143,15 +142,9 @@ def serving(engine: Engine) -> Iterator[Engine]:
                 else:
                     status, content = _spoilt(engine.mood, (status, content))
                     length = len(content)
-            self.send_response(status)
-            self.send_header("Content-Length", str(length))
-            self.end_headers()
-            self.wfile.write(content)
+            self.say(status, {"Content-Length": str(length)}, content)
 
         do_POST = do_GET
 
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    with served(Handler) as engine.url:
+    with served(Answering) as engine.url:
         yield engine

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +19,7 @@ from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 import pytest
 
-from tests.support.loopback import served
+from tests.support.loopback import Handler, served
 
 LARGE = (".safetensors", ".bin", ".parquet", ".zst", ".gz", ".jsonl")  # kept in LFS
 LOGIN = b"<html>Please log in to this network</html>"
@@ -172,10 +171,10 @@ def serving_others() -> Iterator[Hub]:
     with TemporaryDirectory(prefix="hub-") as place:
         this = Hub(Path(place))
 
-        class Handler(_Handler):
+        class OfThis(_Handler):
             hub = this
 
-        with served(Handler) as this.url:
+        with served(OfThis) as this.url:
             yield this
 
 
@@ -202,7 +201,7 @@ def environment(url: str, home: Path) -> dict[str, str]:
     return found | {name: "" for name in os.environ if name.lower() in ("http_proxy", "https_proxy", "all_proxy")}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     hub: Hub
 
     def do_GET(self) -> None:
@@ -234,21 +233,16 @@ class _Handler(BaseHTTPRequestHandler):
             first, last = int(asked[1]), min(int(asked[2] or whole), whole - 1)
             status, body = 206, body[first : last + 1]
             headers = headers | {"Content-Range": f"bytes {first}-{last}/{whole}"}
-        self.send_response(status)
-        for key, value in ({"Content-Length": str(len(body))} | headers).items():
-            self.send_header(key, value)
-        self.end_headers()
+        headers = {"Content-Length": str(len(body))} | headers
         if fault in ("breaks", "breaks once", "stalls") and status in (200, 206):
             body = b"" if asked is not None and fault == "breaks" else body[: whole // 2]
             if fault == "breaks once":
                 self.hub.faults.pop(name)
-        if self.command != "HEAD":
-            path = unquote(urlsplit(self.path).path)
-            self.hub.sent[path] = self.hub.sent.get(path, 0) + len(body)
-            self.wfile.write(body)
+        if self.command == "HEAD":
+            body = b""
+        path = unquote(urlsplit(self.path).path)
+        self.hub.sent[path] = self.hub.sent.get(path, 0) + len(body)
+        self.say(status, headers, body)
         if fault == "stalls" and status in (200, 206):
             self.wfile.flush()
             time.sleep(SILENT_S)
-
-    def log_message(self, *args: Any) -> None:
-        pass

@@ -1,10 +1,25 @@
 """A server on this machine for as long as a block lasts."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers, and logs nothing."""
+
+    def say(self, status: int, headers: Mapping[str, str], content: bytes = b"") -> None:
+        """Send an answer, of as much content as there is where no header says otherwise."""
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(content))} | dict(headers)).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args: Any) -> None:
+        pass
 
 
 class _Server(ThreadingHTTPServer):
