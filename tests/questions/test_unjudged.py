@@ -128,3 +128,15 @@ def test_at_a_size_that_has_a_run_predict_says_what_was_measured(tmp_path: Path)
     words = ask(store, "predict", S=[4e7, 1e8]).words
     assert words.count("easured at") == 1
     assert "Measured at 40M parameters: cross-entropy 3.02." in words
+
+
+def test_a_prediction_above_what_a_smaller_model_has_says_so_and_one_of_any_value_does_not_pass(tmp_path: Path) -> None:
+    S = np.geomspace(3e3, 3e6, 7)
+    store = of_sizes(tmp_path / "store", S, np.array([6.73, 6.72, 6.68, 6.6, 6.5, 6.1, 5.57]))
+    answer = ask(store, "predict", S=[3e7])
+    assert answer.rows[0]["y"] > 5.57
+    assert "cross-entropy is 5.57 at 3M parameters, less than predicted at 30M" in answer.words
+    tenth = of_sizes(tmp_path / "tenth", S, np.array([2.5, 2.49, 2.45, 2.4, 2.2, 1.4, 0.8]))
+    row = ask(tenth, "predict", S=[3e7]).rows[0]
+    assert row["hi"] > 10 * row["lo"]
+    assert "barely_determined" in row["reasons"]

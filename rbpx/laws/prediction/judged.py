@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from rbpx.laws.prediction.verdict import (
 from rbpx.laws.prediction.warnings import vary_apart
 from rbpx.laws.priors import NO_PRIORS, FixedValues, Priors
 from rbpx.status import Status, in_order
+
+_WIDEST: Final = 10  # times its lower end is the upper end of an interval that tells something
 
 
 def fit_judged(
@@ -103,9 +106,12 @@ def predict_judged(
     wider = tuple(replace(test, predicted=_wider(test.predicted, by)) for test in tests)
     missed = [Status.intervals_missed] if too_few_hold(test.is_inside for test in wider) else []
     for each in answers:
+        answer = _wider(each, by)
         holds = in_order([*judge_averaged(of_law, each, S, y, tests), *missed])
         reasons, remarks = (tuple(s for s in holds if (s in REMARKS) is said) for said in (False, True))
-        found.append(replace(_wider(each, by), widened=by, reasons=reasons, remarks=remarks))
+        if (ends := answer.estimate.ends) is not None and not 1 / _WIDEST < ends[0] / ends[1] < _WIDEST:
+            reasons = in_order([*reasons, Status.barely_determined])
+        found.append(replace(answer, widened=by, reasons=reasons, remarks=remarks))
     return found, wider
 
 

@@ -169,6 +169,16 @@ def _said_of_measured(answers: Sequence[LawPrediction], targets: Sequence[float]
         if points:
             told = ", ".join(f"{title} {abs(y):.4g}" for title, y in points)
             yield f"Measured at {spoken(S, 3)} parameters: {told}."
+    for of in answers:
+        largest, y = of.law.fit.S[-1], of.law.fit.y[-1]
+        worse = [
+            row["S"] for row in of.of("prediction") if row["S"] > largest and row["y"] is not None and row["y"] > y
+        ]
+        if worse and (of.law.fit.alpha.value or 0) > 0:
+            yield (
+                f"{of.title} is {y:.4g} at {spoken(largest, 3)} parameters, less than predicted at "
+                f"{spoken(worse[0], 3)}: the smaller sizes do not tell what larger ones do."
+            )
 
 
 def _said_of_largest(answers: Sequence[LawPrediction]) -> Iterator[str]:
