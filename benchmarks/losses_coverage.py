@@ -18,10 +18,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from rbpx.laws.losses.backtests import too_few_hold, widening_at
+from rbpx.laws.losses.backtests import widened, widenings_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best
 from rbpx.laws.losses.guessing import as_misses, odds, scatter_of
 from rbpx.laws.prediction.calibration import widen
+from rbpx.laws.prediction.verdict import too_few_hold
 from tests.support.loss_pairs import covariance, drawn, losses, success
 
 ERRORS = ((0.003, 0.003, 0.0), (0.01, 0.01, 0.5), (0.02, 0.005, 0.0), (0.005, 0.02, 0.5))
@@ -61,11 +62,11 @@ def of_shares(kind: str, n_items: int, n: int, draws: int) -> str:
         calibration = calibrate(x[kept], fitted, float(x.min()))
         assert calibration is not None
         tests = hold_out_best(x[kept], fitted)
-        against += too_few_hold(tests)
+        against += too_few_hold(test.is_inside for test in widened(tests, len(kept)))
         own = scatter_of(calibration, x[:n], y[:n], 0.25) if kind == "accuracy" else 0.0
         for at, told in enumerate(calibration.at(x[n:].tolist())):
             beyond = max(float(x[kept].min() / x[n + at]), 1.0)
-            told = widen(told, widening_at(tests, len(kept), beyond))
+            told = widen(told, *widenings_at(tests, len(kept), [beyond]))
             told = as_misses(told, 0.25, own) if kind == "accuracy" else told
             inside[at] += (told.lo or 0) <= y[n + at] <= (told.hi or 0)
         widths.append((told.hi or 0) - (told.lo or 0))
