@@ -13,7 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rbpx.laws import in_k
-from rbpx.laws.arguments import column, fixed, known, level_of, numbers, positive
+from rbpx.laws.arguments import (
+    bounded,
+    column,
+    counted,
+    fixed,
+    known,
+    level_of,
+    numbered,
+    numbers,
+    one_sign,
+    positive,
+    real,
+)
 from rbpx.laws.intervals.bootstrap import bootstrap
 from rbpx.laws.intervals.estimate import LEVEL, Replicates
 from rbpx.laws.names import DELTA, Method, Objective
@@ -24,7 +36,7 @@ from rbpx.laws.prediction.judged import Odds, fit_judged, predict_judged
 from rbpx.laws.prediction.verdict import with_reasons
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.schedule.law import ScheduleLaw, Training, fit_trainings
+from rbpx.laws.schedule.law import ScheduleLaw, Training, fit_trainings, rates_of
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.judged import JudgedSurface
@@ -85,13 +97,14 @@ def fit_power_law(
         >>> print(f"{law.E.value:.3f} + {law.C.value:.1f} S^-{law.alpha.value:.3f}")
         1.700 + 300.0 S^-0.330
     """
-    of, how = numbers(data, S=S, y=y, weights=weights), Method(known("method", method, [*Method]))
+    of, how = (
+        numbers(data, S=S, y=y, weights=weights, y_replicates=y_replicates),
+        Method(known("method", method, [*Method])),
+    )
+    y_BN, n_effective = of.pop("y_replicates", None), counted(n_effective)
     positive(**of)
     S_N, y_N, weight_N = of["S"], of["y"], of.get("weights")
     pins = fixed(given, PINNABLE.get(how, ()))
-    y_BN = None if y_replicates is None else np.asarray(y_replicates, np.float64)
-    if y_BN is not None and y_BN.shape[1:] != S_N.shape:
-        raise ValueError(f"y_replicates needs the shape [B, {len(S_N)}], got {y_BN.shape}")
     if weight_N is not None and (how is not Method.ols or pins):
         raise ValueError("weights go with method='ols' and without given=")
     order_N = np.argsort(S_N, kind="stable")
@@ -135,7 +148,7 @@ def fit_surface(
         n_replicates: bootstrap replicates of the runs; 0 for no intervals.
         given: fixed parameters or priors by name: a value, or value and standard deviation of a normal prior.
         level: of the intervals of the constants, without `given`; the status does not depend on it.
-        judge: whether to test it on the largest runs; without, the status is not_judged.
+        judge: whether to test it on the largest runs, and predictions by backtests; without, both are not_judged.
 
     Returns:
         A fit with `constants` by name, each with `value`, `lo` and `hi`; `objective`; `status`, that of the verb
@@ -161,8 +174,8 @@ def fit_surface(
     """
     kind = FORMS[known("form", form, FORMS)]
     pins = fixed(given, kind.names)
-    run_N = runs if runs is None else np.unique(column("runs", runs, data), return_inverse=True)[1].reshape(-1)
     level_of(level, pins)
+    run_N = runs if runs is None else numbered(column("runs", runs, data))
     of = numbers(data, S=S, D=D, y=y, U=U, runs=run_N)
     positive(S=of["S"], D=of["D"], y=of["y"])
     how: dict[str, Any] = {"objective": Objective(known("objective", objective, [*Objective])), "delta": delta}
@@ -235,15 +248,13 @@ def predict(
     positive(S=of["S"], at=at_T)
     order_N = np.argsort(of["S"], kind="stable")
     S_N, y_N = of["S"][order_N], of["y"][order_N]
-    odds = None if bounds is None else Odds.of(y_N, bounds)
+    odds = None if bounds is None else Odds.of(y_N, bounded(bounds))
     z_N = y_N if odds is None else odds.of_y(y_N)
+    one_sign(y=z_N)
     law, _ = fit_judged(S_N, z_N, None, Method.ols, signed=True)
     found = predict_judged(S_N.tolist(), z_N.tolist(), at_T.tolist(), law.reasons or (), p=level_of(level))
     if found is None:
-        raise ValueError(
-            "a prediction needs at least 3 different sizes and values of one sign, none of them 0, "
-            f"got {len(np.unique(S_N))} sizes and y = {y_N.tolist()}"
-        )
+        raise ValueError(f"a prediction needs at least 3 different sizes, got {np.unique(S_N).tolist()}")
     answers = found[0] if odds is None else [odds.back(each) for each in found[0]]
     return answers if np.ndim(at) else answers[0]
 
@@ -257,7 +268,8 @@ def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike], *, lev
 
     Args:
         rates: the learning rate of each step of each run, from its first step to the end of its plan.
-        losses: the loss in nats at each of these steps, of each run, NaN where it is unknown; a list may end early.
+        losses: the loss in nats at each of these steps, of each run, NaN or masked where it is unknown; a list may end
+            early.
         level: of the intervals.
 
     Returns:
@@ -284,11 +296,11 @@ def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike], *, lev
     if not len(rates) or len(rates) != len(losses):
         raise ValueError(f"rates and losses are lists with an array for each run, got {len(rates)} and {len(losses)}")
     for rate_T, loss_T in zip(rates, losses, strict=True):
-        rate_T, loss_T = numbers(None, rates=rate_T)["rates"], numbers(None, losses=loss_T)["losses"]
-        if not len(rate_T) or not np.all((rate_T >= 0) & np.isfinite(rate_T)) or rate_T.max() == 0:
-            raise ValueError(f"rates must be 0 or more, finite, and above 0 at a step, got {rate_T.tolist()[:10]}")
-        if len(loss_T) > len(rate_T):
-            raise ValueError(f"a run has {len(loss_T)} losses but {len(rate_T)} rates; give a rate for each step")
+        rate_T, loss_T = rates_of(rate_T), real("losses", loss_T)
+        if loss_T.ndim != 1 or len(loss_T) > len(rate_T):
+            raise ValueError(
+                f"a run has losses {list(loss_T.shape)} but rates {list(rate_T.shape)}; give a rate for each step"
+            )
         known_N = np.flatnonzero(np.isfinite(loss_T))
         runs.append(Training(rate_T, np.asarray(known_N + 1, np.float64), loss_T[known_N]))
     return replace(fit_trainings(runs), level=level)
@@ -333,19 +345,18 @@ def fit_k_law(
         >>> round(law.alpha.value, 6), round(law.C.value, 6)
         (0.5, 1.2)
     """
-    k_K, rbp_K = numbers(data, k=k, rbp=rbp).values()
+    of = numbers(data, k=k, rbp=rbp, rbp_replicates=rbp_replicates)
+    k_K, rbp_K, replicate_BK = of["k"], of["rbp"], of.get("rbp_replicates")
+    positive(k=k_K)
     if np.any(np.diff(k_K) <= 0):
         raise ValueError(f"k must increase, got {k_K.tolist()}")
-    replicate_BK = None if rbp_replicates is None else np.asarray(rbp_replicates, np.float64)
-    if replicate_BK is not None and replicate_BK.shape[1:] != k_K.shape:
-        raise ValueError(f"rbp_replicates needs the shape [B, {len(k_K)}], got {replicate_BK.shape}")
     for name, each in (("rbp", rbp_K), ("rbp_replicates", replicate_BK)):
         if each is not None and not np.all((each >= 0) & (each <= 1)):
             raise ValueError(f"{name} must be shares between 0 and 1, got {each[~((each >= 0) & (each <= 1))][0]}")
     how = Method(known("method", method, [*Method]))
     with np.errstate(divide="ignore"):
         y_K, y_BK = -np.log(rbp_K), None if replicate_BK is None else -np.log(replicate_BK)
-    return in_k.fit_k_law(k_K.tolist(), y_K, y_BK, how, n_effective, level)
+    return in_k.fit_k_law(k_K.tolist(), y_K, y_BK, how, counted(n_effective), level)
 
 
 def rank_distributions(

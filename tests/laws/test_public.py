@@ -219,13 +219,17 @@ def test_a_curved_law_bends_and_its_predictions_have_the_status_and_the_width_of
 def test_arrays_go_in_and_out() -> None:
     S, y = CURVED
     law = fit_power_law(S, y, method="offset")
-    several = law.predict(np.array([1e9, 1e11]), level=0.9)
-    one = law.predict(1e11, level=0.9)
+    several = law.predict(np.array([1e9, 2e11]), level=0.9)
+    one = law.predict(2e11, level=0.9)
     assert (several.y[1], several.lo[1], several.hi[1], several.beyond[1]) == (one.y, one.lo, one.hi, one.beyond)
+    assert several.status.tolist() == [Status.ok, Status.beyond]
+    square = law.predict(np.array([[1e9, 1e10], [2e10, 2e11]]), level=0.9)
+    assert (square.hi.shape, square.hi[1, 1], square.status[1, 1]) == ((2, 2), one.hi, Status.beyond)
     surface = fit_surface("S", "D", "y", data=drawn(), n_replicates=0)
     at = surface.predict(np.array([1e9, 2e10]), np.array([1e11, 1e12]))
     alone = surface.predict(2e10, 1e12)
     assert (at.y[1], at.lo[1], at.hi[1]) == pytest.approx((alone.value, alone.lo, alone.hi), rel=1e-6)
+    assert surface.predict(np.array([1e9, 1e12]), 1e12).status.tolist() == [Status.ok, Status.beyond]
     assert surface.predict(2e10, 1e12, level=0.5).lo > alone.lo
 
 
@@ -239,14 +243,61 @@ def test_a_prediction_in_size_and_tokens_is_averaged_with_backtests_and_judged()
     assert (answer.value, answer.lo, answer.hi) == pytest.approx((plain.y.value, plain.y.lo, plain.y.hi), rel=1e-9)
     assert answer.status is Status.ok
     assert surface.predict(1e12, 1e14).status is Status.beyond
-    assert fit_surface("S", "D", "y", data=runs, n_replicates=0, judge=False).status is Status.not_judged
-    assert "chinchilla of 36 runs: A " in repr(surface)
+    quick = fit_surface("S", "D", "y", data=runs, n_replicates=0, judge=False)
+    assert quick.status is quick.predict(2e10, 5e11).status is Status.not_judged
+    (narrow,) = predict_averaged(fits, [(2e10, 5e11)], ())
+    assert quick.predict(2e10, 5e11).lo == pytest.approx(narrow.y.lo, rel=1e-9)
+    assert plain.widened > 1 or plain.y == narrow.y
 
 
 def test_what_a_mask_hides_is_not_fitted() -> None:
     S, y = CURVED
     masked = np.ma.masked_array([*y, 99.0], mask=[0] * 8 + [1])
     assert fit_power_law([*S, 1e6], masked).record() == fit_power_law(S, y).record()
+    y_BN = y * np.exp(np.random.default_rng(0).normal(0, 0.01, (40, 8)))
+    also_BN = np.column_stack([y_BN, np.ones(40)])
+    law = fit_power_law([*S, 1e6], masked, y_replicates=also_BN)
+    assert law.record() == fit_power_law(S, y, y_replicates=y_BN).record()
+    ahead = np.ma.masked_array([1e11, 1.0], mask=[0, 1])
+    assert law.predict(ahead).y.tolist() == [law.predict(1e11).y]
+    assert [each.S for each in predict(S, y, ahead)] == [1e11]
+
+    runs, of_run = drawn(), np.ma.masked_array(drawn()["run"], mask=[1] + [0] * 35)
+    surface = fit_surface(runs["S"], runs["D"], runs["y"], runs=of_run, n_replicates=0)
+    assert (surface.n_points, surface.n_runs) == (35, 18)
+    assert surface.predict(ahead, 1e11).S.tolist() == [1e11]
+
+    hits = np.ma.masked_array([12, 30, 7, 21, 99], mask=[0, 0, 0, 0, 1])
+    shown = bootstrap({"hits": hits, "n": [40, 80, 30, 50, 1]}, lambda of: of["hits"] / of["n"], tokens=[1, 2, 3, 4, 9])
+    kept = {"hits": [12, 30, 7, 21], "n": [40, 80, 30, 50]}
+    assert shown == bootstrap(kept, lambda of: of["hits"] / of["n"], tokens=[1, 2, 3, 4])
+
+    held = np.minimum(np.arange(1, 5001) / 500, 1)
+    seen = 2.9 + 0.4 * (np.cumsum(held**0.6) / 1e4) ** -0.5
+    unknown = np.arange(5000) % 3 == 0
+    hidden = fit_schedule([held], [np.ma.masked_array(np.where(unknown, 9.0, seen), unknown)])
+    assert hidden.constants == fit_schedule([held], [np.where(unknown, np.nan, seen)]).constants
+
+
+def test_what_is_fitted_and_predicted_prints_as_a_person_reads_it() -> None:
+    S, y = CURVED
+    law = fit_power_law(S, y, method="offset", given={"E": np.float32(1.5)}, level=0.95)
+    assert repr(law).startswith("y = 1.5 + ")
+    over = predict(S, y * np.exp(0.02 * np.array([1, -1, 1, 1, -1, -1, 1, -1])), 5e10)
+    assert repr(over) == f"{over.y:.4g} ({over.lo:.4g} to {over.hi:.4g}) at S = 5e+10: {over.status.label}"
+    assert repr(Estimate(2.0, 1.5, 2.51234)) == "2 (1.5 to 2.512)"
+    assert [repr(Estimate(2.0)), repr(Estimate())] == ["2 (no interval)", "unknown"]
+    surface = fit_surface("S", "D", "y", data=drawn(), n_replicates=0)
+    assert repr(surface).startswith("chinchilla of 36 runs: A ")
+    answer = surface.predict(2e10, 5e11)
+    assert repr(answer) == f"{answer.value:.4g} ({answer.lo:.4g} to {answer.hi:.4g}): passes"
+    held = np.minimum(np.arange(1, 5001) / 500, 1)
+    seen = fit_schedule([held], [2.9 + 0.4 * (np.cumsum(held**0.6) / 1e4) ** -0.5])
+    assert repr(seen).startswith("L = E + A x^-alpha - C a: E 2.9")
+    assert repr(seen).endswith(": no decay seen")
+    (ranks,) = rank_distributions([1, 1, 2, 3], 10, names=["power_law"])
+    assert repr(ranks).startswith(f"power_law: beta {ranks.params['beta']:.4g}, ")
+    assert repr(ranks).endswith(": passes")
 
 
 def test_accuracies_stay_within_their_bounds() -> None:
@@ -293,14 +344,14 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: fit_surface("S", S3, y3), "S='S' is no column of data=, which has: none"),
         (lambda: fit_surface("N", "D", "y", data=drawn()), "N.* is no column of data=, which has: S, D, y, run"),
         (lambda: fit_surface(S3, S3, [1, 2]), r"one shape \[N\], got S \[3\], D \[3\], y \[2\]"),
-        (lambda: fit_surface(S3, S3, ["a", "b", "c"]), "y must be numbers"),
+        (lambda: fit_surface(S3, S3, ["a", "b", "c"]), "y must be real numbers: could not convert"),
         (lambda: fit_surface([-1.0, 1.0], [1, 2], [1, 2]), "S must be positive and finite, got -1"),
         (lambda: fit_surface(S3, S3, y3, form="chinchila"), "'chinchila' is unknown; known: chinchilla, kaplan"),
         (lambda: fit_surface(S3, S3, y3, objective="l2"), "objective='l2' is unknown; known: log_huber"),
         (lambda: fit_surface(S3, S3, y3, given={"R_D": 1}), "given='R_D' is unknown; known: A, B, E, alpha, beta"),
         (lambda: fit_surface(S3, S3, y3).predict(1e9, 1e9), "no numbers: too_few_sizes"),
         (lambda: predict([1, 2], [1, 2], 3), "at least 3 different sizes"),
-        (lambda: predict(S3, [1, 0, 1], 1e9), "none of them 0"),
+        (lambda: predict(S3, [1, 0, 1], 1e9), r"of one sign and not 0, got 0.0 \(number 2 of 3\)"),
         (lambda: predict(S3, y3, -1.0), "at must be positive and finite, got -1.0"),
         (lambda: fit_k_law([1, 10, 10], [0.1, 0.2, 0.3]), "k must increase"),
         (lambda: fit_k_law([1, 10, 20], [0.1, 0.2, 30]), "rbp must be shares between 0 and 1, got 30"),
@@ -308,7 +359,34 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: fit_k_law([1, 10], [0.1, 0.2], method="least"), "method='least' is unknown; known: ols"),
         (lambda: rank_distributions([1, 2], 5, names=["zipf"]), "zipf is not a known distribution"),
         (lambda: fit_power_law(S3, [4.0, np.nan, 2.5]), r"y must be positive and finite, got nan \(number 2 of 3\)"),
-        (lambda: fit_power_law(S3, [4.0 + 1j, 3.0, 2.5]), r"y must be real numbers, got \(4"),
+        (lambda: fit_power_law(S3, [4.0, 3.0 + 1j, 2.5]), r"y must be real numbers: got \(3\+1j\)"),
+        (lambda: fit_power_law(S3, y3, y_replicates=[[4, 3, 2.5 + 1j]]), "y_replicates must be real numbers: got"),
+        (lambda: fit_power_law(S3, y3).predict(1e9 + 1j), "S must be real numbers: got"),
+        (
+            lambda: fit_power_law(S3, y3).predict([1e9, -1]),
+            r"S must be positive and finite, got -1.0 \(number 2 of 2\)",
+        ),
+        (lambda: fit_power_law(S3, y3, n_effective=np.nan), "n_effective must be positive and finite, got nan"),
+        (lambda: fit_power_law(S3, y3, given={"C": (1, -2)}), "standard deviation below 0"),
+        (lambda: fit_surface(S3, S3, y3, runs=["a", None, "b"]), "runs must all have names, or all numbers"),
+        (lambda: fit_surface(S3, S3, y3, runs=[1, np.nan, 2]), r"runs must be known, got nan \(number 2 of 3\)"),
+        (
+            lambda: fit_surface("S", "D", "y", data=drawn(), n_replicates=0).predict([1e9, 2e9], [1e9, 2e9, 3e9]),
+            "one shape",
+        ),
+        (lambda: fit_surface("S", "D", "y", data=drawn(), n_replicates=0).optimum([1e20, 1e21]), "must be one number"),
+        (lambda: bootstrap([1, np.nan, 2], np.sum), "values must be finite, got nan"),
+        (lambda: bootstrap({"hits": [1j, 2]}, np.sum), "hits must be real numbers: got 1j"),
+        (lambda: fit_k_law([0, 10], [0.1, 0.2]), r"k must be positive and finite, got 0.0 \(number 1 of 2\)"),
+        (
+            lambda: fit_schedule([[1, np.nan]], [[3]]),
+            "rates of a run are numbers from 0 up, above 0 at a step; got nan",
+        ),
+        (lambda: fit_schedule([[1, 1]], [[3]]).predict([0, 0]), r"above 0 at a step; got \[0.0, 0.0\]"),
+        (lambda: fit_schedule([1, 1], [3, 3]), "rates of a run are numbers"),
+        (lambda: fit_schedule([[1, 1]], [[3, 3, 3]]), r"has losses \[3\] but rates \[2\]"),
+        (lambda: predict(S3, y3, 1e10, bounds=(5, 0)), r"bounds are two numbers that rise, as \(0, 1\); got \(5, 0\)"),
+        (lambda: predict(S3, [4.0, np.nan, 2.5], 1e10), r"finite, of one sign and not 0, got nan \(number 2 of 3\)"),
         (lambda: fit_power_law(S3, y3, given=("E", 1.7)), "given= maps names to values"),  # type: ignore[arg-type]
         (lambda: fit_power_law(S3, y3, given={"C": (1, 2, 3)}), "neither a value nor"),  # type: ignore[dict-item]
         (lambda: fit_power_law(S3, y3).predict(1e9, level=95), "level must lie between 0 and 1, as .95; got 95"),
@@ -318,7 +396,7 @@ S3, y3 = [1e7, 1e8, 1e9], [4.0, 3.0, 2.5]
         (lambda: fit_k_law([1, 10], [0.1, 0.2], level=0), "level must lie between 0 and 1"),
         (lambda: fit_schedule([[1, 1]], [[3]], level=1), "level must lie between 0 and 1"),
         (lambda: bootstrap([1, 2], np.sum, level=95), "level must lie between 0 and 1"),
-        (lambda: predict(S3, [4.0, -3.0, 2.5], 1e9), "values of one sign"),
+        (lambda: predict(S3, [4.0, -3.0, 2.5], 1e9), r"of one sign and not 0, got -3.0 \(number 2 of 3\)"),
         (lambda: predict(S3, [0.4, 0.6, 1.0], 1e10, bounds=(0, 1)), "y must lie between the bounds 0 and 1, got 1.0"),
         (lambda: fit_power_law(S3, y3, method="best"), "method='best' is unknown; known: ols, weighted, offset"),
         (lambda: fit_power_law(S3, y3, given={"E": 1}), "given='E' is unknown; known: C, alpha"),

@@ -173,8 +173,8 @@ def test_mistakes_of_callers_are_said() -> None:
     plan = rates()
     for given, said in (
         (([], []), "lists with an array for each run"),
-        (([-plan], [losses(plan)]), "rates must be 0 or more"),
-        (([plan], [np.ones(30000)]), "30000 losses but 24000 rates"),
+        (([-plan], [losses(plan)]), "rates of a run are numbers from 0 up"),
+        (([plan], [np.ones(30000)]), r"losses \[30000\] but rates \[24000\]"),
     ):
         with pytest.raises(ValueError, match=said):
             fit_schedule(*given)

@@ -53,5 +53,5 @@ def test_a_constant_at_its_bound_leaves_no_optimum(name: str) -> None:
 
 
 def test_budgets_have_to_be_positive() -> None:
-    with pytest.raises(ValueError, match="budget must be positive"):
+    with pytest.raises(ValueError, match="budget must be one number, positive"):
         optimum(surface_of("chinchilla", TRUE, runs_of("chinchilla")), 0.0)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from itertools import permutations
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbpx.laws.arguments import level_of
+from rbpx.laws.arguments import level_of, real
 from rbpx.laws.intervals.estimate import (
     LEVEL,
     Estimate,
@@ -17,6 +18,8 @@ from rbpx.laws.intervals.estimate import (
     of_counted_share,
 )
 from rbpx.laws.numeric import Floats
+
+_TOKENS: Final = "tokens="  # no name of sums
 
 
 def bootstrap(
@@ -34,7 +37,8 @@ def bootstrap(
     1/D). The same seed draws the same documents, so that differences of two statistics are paired.
 
     Args:
-        values: sums over the tokens of each document, shape [D, ...], or several of these by name.
+        values: sums over the tokens of each document, shape [D, ...], or several of these by name; what a mask
+            hides is left out.
         statistic: of the sums over documents, or of these by name; replicates in which it is not finite are left out.
         n_replicates: number of replicates B.
         seed: of the documents that are drawn.
@@ -48,8 +52,8 @@ def bootstrap(
         [0, 1], and is Clopper and Pearson's where few documents have all hits or all misses.
 
     Raises:
-        ValueError: the arrays differ in their number of documents, or there are no documents or replicates, or a
-            level is not between 0 and 1.
+        ValueError: the arrays differ in their number of documents, a number is not finite, there are no documents or
+            replicates, or a level is not between 0 and 1.
 
     Example:
         The share of hits among the tokens of four documents.
@@ -64,11 +68,19 @@ def bootstrap(
         Hinkley, Bootstrap Methods and their Application, 1997, section 3.8 (whole clusters are drawn).
     """
     columns = values if isinstance(values, Mapping) else {"": values}
-    arrays = {name: np.asarray(each, np.float64) for name, each in columns.items()}
+    given = {**columns, **({} if tokens is None else {_TOKENS: tokens})}
+    arrays = {name: real(name or "values", each) for name, each in given.items()}
     lengths = {each.shape[0] if each.ndim else 0 for each in arrays.values()}
     if len(lengths) != 1:
         raise ValueError(f"each array needs a row for each document, got {sorted(lengths)} rows")
-    (D,) = lengths
+    masks = [np.ma.getmaskarray(np.asanyarray(each)) for each in given.values()]
+    shown_D = ~np.any([each.any(axis=tuple(range(1, each.ndim))) for each in masks], axis=0)
+    D = int(shown_D.sum())
+    for name, each in arrays.items():
+        arrays[name] = each = each[shown_D]
+        if not np.isfinite(each).all():
+            raise ValueError(f"{name or 'values'} must be finite, got {each[~np.isfinite(each)][0]}")
+    tokens = arrays.pop(_TOKENS, None)
     weights_BD = np.vstack([np.ones((1, D), np.int64), document_weights(D, n_replicates, seed)])
     sums = {name: np.tensordot(weights_BD, each, axes=1) for name, each in arrays.items()}
     with np.errstate(divide="ignore", invalid="ignore"):

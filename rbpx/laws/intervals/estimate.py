@@ -29,6 +29,13 @@ class Estimate:
     hi: float | None = None
     stderr: float | None = None
 
+    def __repr__(self) -> str:
+        if self.value is None:
+            return "unknown"
+        return f"{self.value:.4g} " + (
+            "(no interval)" if self.ends is None else "({:.4g} to {:.4g})".format(*self.ends)
+        )
+
     @property
     def ends(self) -> tuple[float, float] | None:
         """Both, or None."""

@@ -11,7 +11,7 @@ from typing import Any, Final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rbpx.laws.arguments import level_of
+from rbpx.laws.arguments import level_of, places
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate, Replicates, by_name, flat
 from rbpx.laws.intervals.lack_of_fit import NestedTest, lack_of_fit_test
 from rbpx.laws.names import Method
@@ -208,9 +208,11 @@ class PowerLaw(LawFit):
         Raises:
             ValueError: the law has no numbers, S is not positive and finite, or level is not between 0 and 1.
         """
-        if np.ndim(S):
-            return Predictions.of([self.predict(float(each), level) for each in np.asarray(S).reshape(-1)])
-        S, p = float(np.asarray(S)), level_of(level)
+        if not isinstance(S, float):
+            (S_T,) = places(S=S)
+            found = [self.predict(each, level) for each in S_T.reshape(-1).tolist()]
+            return Predictions.of(found, S_T.shape) if S_T.ndim else found[0]
+        p = level_of(level)
         if self.theta_P is None or not 0 < S < math.inf:
             raise ValueError(f"nothing to predict at S = {S}: status {self.status}")
         x, sign = math.log(S / self.S_ref), self.sign or 1

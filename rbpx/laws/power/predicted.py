@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import Floats
@@ -79,9 +80,11 @@ class Predictions(NamedTuple):
     lo: Floats
     hi: Floats
     beyond: Floats
+    status: NDArray[Any]
 
     @classmethod
-    def of(cls, each: Sequence[Prediction]) -> "Predictions":
-        """Predictions as arrays."""
-        columns = ([getattr(of, name) for of in each] for name in cls._fields)
-        return cls(*(np.array(column, np.float64) for column in columns))
+    def of(cls, each: Sequence[Prediction], shape: tuple[int, ...]) -> "Predictions":
+        """Predictions as arrays of a shape."""
+        *names, _ = cls._fields
+        columns = {name: np.array([getattr(of, name) for of in each], np.float64).reshape(shape) for name in names}
+        return cls(**columns, status=np.array([of.status for of in each]).reshape(shape))

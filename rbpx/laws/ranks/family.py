@@ -47,6 +47,11 @@ class RankFit:
     status: Status = Status.ok
     theta: tuple[float, ...] = field(default=(), repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        known = ", ".join(f"{name} {each:.4g}" for name, each in self.params.items() if each is not None)
+        score = "" if self.aic is None else f"; AIC {self.aic:.6g}, distance {self.distance:.2g}"
+        return f"{self.distribution}: {known}{score}: {self.status.label}"
+
 
 def scored(name: str, params: Params, theta: Floats, loglik: float, distance: float, status: Status) -> RankFit:
     """A fit with AIC = 2 m - 2 ln L and BIC = m ln n - 2 ln L, m parameters and n = params["n_tokens"]."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
+from rbpx.laws.arguments import real
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, document_t
 from rbpx.laws.numeric import Floats
 from rbpx.status import Doubted, Status
@@ -108,6 +109,20 @@ class Training:
         return x_B, a_B, np.array([np.median(loss_N[in_N]) for in_N in each]), np.full(len(each), scatter)
 
 
+def rates_of(rates: ArrayLike) -> Floats:
+    """The learning rates of the steps of a plan.
+
+    Raises:
+        ValueError: they are no list of numbers from 0 up, one of them above 0.
+    """
+    rate_T = real("rates", rates)
+    wrong_T = rate_T[~((rate_T >= 0) & np.isfinite(rate_T))]
+    if rate_T.ndim != 1 or len(wrong_T) or not np.any(rate_T):
+        got = wrong_T[0] if len(wrong_T) else f"{rate_T.tolist()}"[:40]
+        raise ValueError(f"rates of a run are numbers from 0 up, above 0 at a step; got {got}")
+    return rate_T
+
+
 @dataclass(frozen=True)
 class ConstantsPrior:
     """What is known of the constants beforehand: their mean, [4], and covariance, [4, 4]."""
@@ -116,7 +131,7 @@ class ConstantsPrior:
     cov: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScheduleLaw(Doubted):
     """L = E + A x^-alpha - C a, by maximum a posteriori.
 
@@ -130,6 +145,10 @@ class ScheduleLaw(Doubted):
     peak: float
     reasons: tuple[Status, ...] = ()
     level: float = LEVEL
+
+    def __repr__(self) -> str:
+        known = ", ".join(f"{name} {each}" for name, each in self.constants.items() if each.value is not None)
+        return f"L = E + A x^-alpha - C a: {known or 'no numbers'}: {self.status.label}"
 
     @property
     def constants(self) -> dict[str, Estimate]:
@@ -145,7 +164,7 @@ class ScheduleLaw(Doubted):
 
     def predict(self, rates: ArrayLike) -> Floats:
         """The loss in nats at each step of a plan of learning rates, from step 1."""
-        plan = Training(np.asarray(rates, np.float64), np.empty(0), np.empty(0))
+        plan = Training(rates_of(rates), np.empty(0), np.empty(0))
         return self.loss(*plan.clocks(self.peak))
 
     def loss(self, x: Floats, a: Floats) -> Floats:

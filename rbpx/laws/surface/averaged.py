@@ -48,7 +48,7 @@ FAR_COMPUTE: Final = 30  # times the most compute; no backtest covers a larger e
 _OF_COMPUTE: Final = 0.03  # of ln y by e-fold of compute, off the only budget; standard deviation
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AveragedPrediction:
     """Predicted value of a new run.
 
@@ -71,6 +71,9 @@ class AveragedPrediction:
     away: float | None = None
     beyond: float = 1.0
     reasons: tuple[Status, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{self.y}: {self.status.label}"
 
     @property
     def status(self) -> Status:

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import nan
 from typing import Any, overload
 
-import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.arguments import level_of, positive
+from rbpx.laws.arguments import level_of, places
 from rbpx.laws.intervals.estimate import LEVEL
-from rbpx.laws.power.predicted import Predictions
+from rbpx.laws.power.predicted import Prediction, Predictions
 from rbpx.laws.prediction.verdict import judge_alone
 from rbpx.laws.priors import NO_PRIORS, Priors
 from rbpx.laws.surface.averaged import AveragedPrediction, BudgetTest, backtest_budgets, forms_to_mix, predict_averaged
@@ -62,7 +62,8 @@ class JudgedSurface(Surface):
         how: dict[str, Any] = {"objective": self.objective_name, "delta": self.delta}
         forms = forms_to_mix(self.runs, self.given)
         fits = [fit_surface_with_priors(self.runs, form, self.given, 0, is_tested=False, **how) for form in forms]
-        return fits, backtest_budgets(self.runs, forms, self.given, **how)
+        is_judged = Status.not_judged not in self.reasons
+        return fits, backtest_budgets(self.runs, forms, self.given, **how) if is_judged else ()
 
     @overload  # type: ignore[override]
     def predict(self, S: float, D: float, U: float | None = None, level: float = LEVEL) -> AveragedPrediction: ...
@@ -79,24 +80,30 @@ class JudgedSurface(Surface):
     def predict(self, S: Any, D: Any, U: float | None = None, level: float = LEVEL) -> AveragedPrediction | Predictions:
         """Predicts a new run of S parameters after D tokens, U of them unique (None: all), averaged over forms.
 
-        Its status has the doubts of the form that counts most, and its own; of arrays of one shape it has arrays.
+        Its status has the doubts of the form that counts most, and its own; of arrays of one shape it has arrays. Where
+        the fit was not judged, nor is it, and no backtest widens it.
 
         Raises:
             ValueError: the surface has no numbers, S or D is not positive and finite, or a level is not one.
         """
         self._fitted  # noqa: B018
-        S_T, D_T = np.broadcast_arrays(np.asarray(S, np.float64), np.asarray(D, np.float64))
-        positive(S=S_T.reshape(-1), D=D_T.reshape(-1))
+        S_T, D_T = places(S=S, D=D)
         fits, budgets = self._over_forms
         points = list(zip(S_T.reshape(-1).tolist(), D_T.reshape(-1).tolist(), strict=True))
         of_form = {fit.form: fit.reasons for fit in fits}
-        refused = [Status.given_refused] if Status.given_refused in self.reasons else []
+        own = [each for each in (Status.given_refused, Status.not_judged) if each in self.reasons]
         found = []
         for each in predict_averaged(fits, points, budgets, U, level_of(level)):
             heaviest = max(each.weights, key=lambda name: each.weights[name], default=fits[0].form)
-            found.append(replace(each, reasons=in_order([*of_form[heaviest], *refused, *each.reasons])))
+            found.append(replace(each, reasons=in_order([*of_form[heaviest], *own, *each.reasons])))
         if not S_T.ndim:
             return found[0]
-        columns = ([getattr(each.y, end) for each in found] for end in ("value", "lo", "hi"))
-        y, lo, hi = (np.array(each, np.float64).reshape(S_T.shape) for each in columns)
-        return Predictions(np.array(S_T), y, lo, hi, np.array([each.beyond for each in found]).reshape(S_T.shape))
+        return Predictions.of(
+            [
+                Prediction(
+                    at, nan if each.value is None else each.value, each.lo, each.hi, each.beyond, reasons=each.reasons
+                )
+                for (at, _), each in zip(points, found, strict=True)
+            ],
+            S_T.shape,
+        )

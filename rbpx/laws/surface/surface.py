@@ -116,8 +116,8 @@ def optimum(
     Raises:
         ValueError: the budget is not positive and finite.
     """
-    if not 0 < C < math.inf:
-        raise ValueError(f"a budget must be positive and finite, got {C}")
+    if np.ndim(C) or np.iscomplexobj(C) or not 0 < C < math.inf:
+        raise ValueError(f"a budget must be one number, positive and finite, got {C}")
     theta_RP, x = surface.theta_RP, surface.x
     ln_S_N = x.s_N + x.ln_S_ref
     ln_S_G = np.linspace(ln_S_N.min() - _REACH, ln_S_N.max() + _REACH, _PLACES)
