@@ -12,7 +12,7 @@ from rbpx.config.keys.output import Printed, QuestionKeys
 from rbpx.config.request import NARROWS
 from rbpx.display.progress import counted
 from rbpx.errors import MeasureError, RbpxError
-from rbpx.questions.no_runs import no_groups, no_runs
+from rbpx.questions.no_runs import no_groups, no_runs, not_in_store
 from rbpx.questions.registry import Analysis, analysis, question
 from rbpx.questions.result import Result
 from rbpx.runs.documents import with_documents
@@ -40,15 +40,15 @@ Outcome = Sequence[Result] | RbpxError
 """The results of a call, or the error that ended it."""
 
 
-def open_filled(name: str, source: str | None = None) -> Store:
-    """Opens a store; raises RbpxError where it holds neither runs nor imported results, of `source` if named."""
+def open_filled(name: str, sources: Sequence[str] = ()) -> Store:
+    """Opens a store; raises RbpxError where it holds neither runs nor imported results, of `sources` if named."""
     store = Store(name)
     if store.is_empty:
         what = "holds no runs" if store.root.is_dir() else "does not exist, so it holds no runs"
         deeper = next((place for place in sorted(store.root.glob("[!.]*/")) if not Store(place).is_empty), None)
         first = f"measure first: {typed('measure', model='ladder', dataset='stdlib')}"
-        if source not in (None, "measured"):
-            first = f"import first: {typed('import FILE', source=source)}"
+        if sources and sources[0] != "measured":
+            first = f"import first: {typed('import FILE', source=sources[0])}"
         other = typed(store="DIR") if deeper is None else typed(store=str(Path(name) / deeper.name))
         raise RbpxError(f"store={name} {what}; name another ({other}), or {first}")
     return store
@@ -177,9 +177,12 @@ def groups_of(name: str, grids: Sequence[Grid]) -> list[Group]:
 def _selected(name: str, alike: Sequence[_Own]) -> list[Group]:
     """Selects the groups of runs of grids of one store; of two alike the first."""
     groups = list[Group]()
-    open_filled(alike[0][0].store, alike[0][0].source)
+    open_filled(alike[0][0].store, alike[0][0].source or ())
     with connected(alike[0][0]) as connection:
         for request, cell_keys in alike:
+            is_range = request.model is not None and isinstance(request.model.revision, str)  # all, log
+            if cell_keys is None and not is_range and (nowhere := not_in_store(connection, request, fewest=2)):
+                raise RbpxError(nowhere)
             try:
                 selected = question(name).select(connection, request, cell_keys)
             except RbpxError:

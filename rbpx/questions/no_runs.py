@@ -17,11 +17,11 @@ _THERE = """
     UNION SELECT DISTINCT 'measured', family, dataset, size, revision, variant, NULL FROM runs ORDER BY ALL"""
 
 
-def no_runs(connection: duckdb.DuckDBPyConnection, request: Told) -> str:
-    """Why a request matches no runs; only imported observations lack a tie rule."""
-    rows, model = connection.sql(_THERE).fetchall(), request.model
+def _asked(request: Told) -> dict[str, Any]:
+    """What narrows a request, by key, in the order of the columns of `_THERE`."""
+    model = request.model
     revisions = [None] if model is None else model.revisions()
-    asked: dict[str, Any] = {  # by key, in the order of the columns
+    return {
         "source": request.source,
         "family": request.family or (None if model is None else model.family),
         "dataset": None if request.dataset is None else request.dataset.name,
@@ -29,14 +29,29 @@ def no_runs(connection: duckdb.DuckDBPyConnection, request: Told) -> str:
         "model.revision": revisions[0] if len(revisions) == 1 else revisions,
         "variant": request.variants,
     }
-    for at, (key, value) in enumerate(asked.items()):
+
+
+def not_in_store(connection: duckdb.DuckDBPyConnection, request: Told, fewest: int = 1) -> str | None:
+    """The first name that nothing in the store has, of keys with at least `fewest` names; None where all are there."""
+    asked = {at: (key, _listed(value)) for at, (key, value) in enumerate(_asked(request).items())}
+    asked = {at: (key, names) for at, (key, names) in asked.items() if len(names) >= fewest}
+    rows = connection.sql(_THERE).fetchall() if asked else []
+    for at, (key, names) in asked.items():
         present = list(dict.fromkeys(row[at] for row in rows if row[at] is not None))
-        absent = next((each for each in _listed(value) if each is not None and each not in present), None)
+        absent = next((each for each in names if each is not None and each not in present), None)
         if absent is not None:
             examples = ", ".join(present[:12]) + (", ..." if len(present) > 12 else "")
             meant = did_you_mean(str(absent), present)
-            how = _how_to_measure(str(absent), model) if key == "family" and not meant else ""
+            how = _how_to_measure(str(absent), request.model) if key == "family" and not meant else ""
             return f"{key}={absent} is not in the store; {meant}it holds {examples or 'none'}{how}"
+    return None
+
+
+def no_runs(connection: duckdb.DuckDBPyConnection, request: Told) -> str:
+    """Why a request matches no runs; only imported observations lack a tie rule."""
+    if nowhere := not_in_store(connection, request):
+        return nowhere
+    rows, asked = connection.sql(_THERE).fetchall(), _asked(request)
     rule = None if request.ties is None else request.ties.value
     others = sorted(
         {

@@ -75,7 +75,7 @@ def choices(request: Narrowing) -> dict[str, list[str] | None]:
     if adapters is not None:  # None for the plain model
         variants = [each for each in variants_of(adapters).values() if variants is None or each in variants]
     return {
-        "source": None if request.source is None else [request.source],
+        "source": request.source,
         "family": families,
         "size": request.size,
         "dataset": None if dataset is None else [dataset.name],
