@@ -252,7 +252,8 @@ class Group:
         if self.axis is Axis.C and without:
             lines.append(f"C = 6 S D for {number_of(len(without), 'run')} whose FLOPs are not stated.")
         if self.axis is Axis.C and not self.is_frontier:
-            lines.append(f"Best model of each budget: {len(self.runs)} of {number_of(len(self.asked), 'run')}.")
+            of_all = f"{len(self.runs)} of {number_of(len(self.asked), 'run')}"
+            lines.append(f"Best model of each budget, of any law by cross-entropy where it is known: {of_all}.")
         elif self.axis is not Axis.C and self.n_unsure:
             lines.append(
                 f"{self.n_unsure} of {number_of(len(self.runs), 'point')} are before the end of their training; in the "
