@@ -11,7 +11,8 @@ from rbpx.laws.intervals.estimate import Estimate
 from rbpx.laws.numeric import Floats
 from rbpx.status import Status, first_of
 
-FAR: Final = 10  # extrapolation factor that no backtest covers
+ROUNDED: Final = 1.05  # times a limit, because sizes are typed and printed rounded
+FAR: Final = 10 * ROUNDED  # extrapolation factor that no backtest covers
 
 
 @dataclass(frozen=True)

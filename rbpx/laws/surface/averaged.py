@@ -20,7 +20,7 @@ from rbpx.laws.forms.t_mixture import TMixture
 from rbpx.laws.intervals.estimate import LEVEL, NO_ESTIMATE, Estimate
 from rbpx.laws.names import FORM_NAMES, Axis
 from rbpx.laws.numeric import Floats
-from rbpx.laws.power.predicted import FAR, extrapolation_factor
+from rbpx.laws.power.predicted import FAR, ROUNDED, extrapolation_factor
 from rbpx.laws.prediction.calibration import error_in_sd, widen, widening_factor
 from rbpx.laws.prediction.influence import Influence
 from rbpx.laws.prediction.prediction import average_forms, tails_of
@@ -44,7 +44,7 @@ _FEWEST_RUNS: Final = 4
 _MOST_POINTS: Final = 200  # the time rises with the third power
 _FEWEST_CHECKPOINTS: Final = 2
 _STEP: Final = 1e-5  # of a logarithm, for slopes
-FAR_COMPUTE: Final = 30  # times the most compute; no backtest covers a larger extrapolation
+FAR_COMPUTE: Final = 30 * ROUNDED  # times the most compute; no backtest covers a larger extrapolation
 _OF_COMPUTE: Final = 0.03  # of ln y by e-fold of compute, off the only budget; standard deviation
 
 
@@ -216,7 +216,7 @@ def _averaged(
         away_T = np.abs(np.log(6 * S * D / (fits[0].only_budget or 1.0)))
         mixture = replace(mixture, scale=np.hypot(mixture.scale, _OF_COMPUTE * away_T[:, None]))
     return [
-        AveragedPrediction(y if away <= math.log(BUDGET) + _SAME else NO_ESTIMATE, mixed.weights, {}, float(by), of)
+        AveragedPrediction(y if away <= math.log(BUDGET * ROUNDED) else NO_ESTIMATE, mixed.weights, {}, float(by), of)
         for y, by, away, of in zip(
             _estimates(mixture, p), factor_T, away_T, map(mixture.at, range(len(S))), strict=True
         )

@@ -9,6 +9,7 @@ from rbpx.display.vocabulary import short, spoken
 from rbpx.errors import RbpxError
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, flat
 from rbpx.laws.names import Axis
+from rbpx.laws.power.predicted import ROUNDED
 from rbpx.laws.prediction.calibration import error_in_sd
 from rbpx.laws.prediction.prediction import COMBINED, WITHOUT_LARGEST
 from rbpx.laws.surface.averaged import (
@@ -39,7 +40,7 @@ from rbpx.status import Status, status_keys
 from rbpx.store.store import Record
 
 _NEXT: Final = 3  # runs by default
-_LONG: Final = 2.0  # times the largest D / S
+_LONG: Final = 2 * ROUNDED  # times the largest D / S
 
 
 class Decision(NamedTuple):

@@ -15,7 +15,6 @@ from rbpx.display.vocabulary import decimals, rough, short, spoken, whole
 from rbpx.errors import number_of
 from rbpx.laws.intervals.estimate import NO_ESTIMATE, Estimate, by_name
 from rbpx.laws.names import Axis
-from rbpx.laws.power.predicted import FAR
 from rbpx.questions.emergence import EmergenceKeys
 from rbpx.questions.emergence.analysis import JOINT, Emergence, windows_of
 from rbpx.questions.emergence.figures import figures, windows
@@ -52,8 +51,7 @@ LAWS: Final = table_of(
     ("independent", "p_independent", short, "RBP_k^N at the largest {x}"),
     *ALPHA, *CONSTANT, *R2, ("R² of p", "r2_p", ".3f"), BACKTEST, *POINTS,
     *interval("{x} at 0.5", "{x}_at_0.5", rough,
-     f"where RBP_k^N is one half, by the law of RBP_k, over forms outside the sizes; – beyond {FAR:g} times "
-     "these"),
+     "where RBP_k^N is one half, by the law of RBP_k, over forms outside the sizes; – beyond 10 times these"),
     STATUS,
     first="windows p_smallest p_largest alpha status, n_right, p_largest_lo r2, p_independent, {x}_at_0.5, C, "
     "backtest_error, n_points {x}_from, r2_lo",
