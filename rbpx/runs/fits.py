@@ -263,16 +263,6 @@ def stands(law: Law) -> bool:
     return falls and few and not _AGAINST & set(fit.reasons or ())
 
 
-def supported(laws: Iterable[Law]) -> int | None:
-    """The largest k up to which every law stands, for laws in order of k; None if the first does not."""
-    reach = None
-    for law in laws:
-        if not stands(law):
-            break
-        reach = law.k
-    return reach
-
-
 def largest_standing(laws: Iterable[Law]) -> int | None:
-    """The largest k at which a law stands, whatever the smaller k."""
+    """The largest k at which a law stands."""
     return max((law.k for law in laws if law.k is not None and stands(law)), default=None)

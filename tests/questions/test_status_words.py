@@ -13,9 +13,10 @@ from tests.support.composed import here
 from tests.support.raised import RAISED
 
 SIZES = [10**power for power in (5, 6, 7, 8, 9)]
-POINTS = {  # cross-entropy that does not fall, that turns round, that falls, and that falls until the last
+POINTS = {  # cross-entropy that does not fall, that turns round, at its end, that falls, and that falls until the last
     "flat": [3.0, 3.1, 2.95],
     "turns": [3.0, 2.5, 2.3, 2.52, 3.05],
+    "ends": [4.0, 3.0, 2.4, 2.2, 2.25],
     "falls": [4.0, 3.21, 2.56, 2.06, 1.65],
     "stops": [4.0, 3.2, 2.56, 2.05, 2.2],
 }
@@ -57,12 +58,14 @@ def test_every_reason_stands_in_the_rows_and_the_first_is_the_status(fitted: Ask
         assert row["status"] == (row["params"]["reasons"] or ["ok"])[0]
 
 
-def test_people_read_the_word_and_what_speaks_against_a_law(fitted: Asked) -> None:
+def test_people_read_the_word_and_what_speaks_against_a_law(fitted: Asked, store: Path) -> None:
     said = fitted.words
     for value in {row["status"] for row in fitted.rows}:
         assert re.search(rf"\b{WORDS[value]}\b", said)
         assert WORDS[value] == value or not re.search(rf"\b{value}\b", said)
     assert "The exponent cannot be told from 0" in said
+    predicted = ask(store, "predict", dataset="ends", laws=["cross_entropy"]).words
+    assert "do not rely on it: the points turn round, as no form does" in predicted
 
 
 def test_a_kept_fit_whose_status_has_gone_shows_its_word_as_text(fitted: Asked, store: Path, cwd: Path) -> None:

@@ -130,7 +130,8 @@ def answer_sentence(answers: Iterable[Record], subject: Callable[[Record], str] 
     if row["y"] is None:
         yield f"{what} cannot be predicted. {status.remedy}"
         return
-    trust = "" if status is Status.ok else f"; do not rely on it: {status.finding}"
+    doubt = "the points turn round, as no form does" if status is Status.bends else status.finding
+    trust = "" if status is Status.ok else f"; do not rely on it: {doubt}"
     if status is Status.ok and of and row["n_inside"] >= 0.8 * of:
         trust = f"; every check passes{' at that width' if said_of_widening(row) else ''}"
     if status is Status.beyond:

@@ -1,10 +1,10 @@
-"""The k up to which the law holds, and the noise that ends it.
+"""The k at which the law holds, and the noise that ends it.
 
 Fits -ln RBP_k = C S^-alpha at every k up to the vocabulary (arXiv 2510.20387, section 3.3, figure 6) and compares its
 change with the noise of few misses.
 
-The noise is binomial, and from document sampling. The law holds up to the largest k at which alpha, there and at every
-smaller k, is significantly above 0 and no check of the form fails.
+The noise is binomial, and from document sampling. The law holds at a k where alpha is significantly above 0 and no
+check of the form fails.
 """
 
 from rbpx.config.keys.laws import Along, Counted, Methods

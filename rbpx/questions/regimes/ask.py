@@ -22,10 +22,10 @@ from rbpx.laws.intervals.estimate import Replicates
 from rbpx.laws.names import Axis
 from rbpx.questions.question import OfAll, OnPage, of_each
 from rbpx.questions.regimes import RegimesKeys
-from rbpx.questions.regimes.figures import BY_NOISE, K, figures
+from rbpx.questions.regimes.figures import BY_NOISE, K, figures, k_of_law
 from rbpx.questions.regimes.noise import AtK, predict_noise
 from rbpx.questions.result import Result
-from rbpx.runs.fits import Law, stands, supported
+from rbpx.runs.fits import Law, stands
 from rbpx.runs.group import Group
 from rbpx.runs.laws import analyse, fit_rows
 from rbpx.runs.points.sizes import Points
@@ -47,10 +47,9 @@ def answer(connection: duckdb.DuckDBPyConnection, group: Group, request: Regimes
     if group.is_measured and group.n_resampled > 1:
         S = [run.x for run in group.runs if run.x is not None]
         noise = predict_noise(S, group.runs[-1].n_tokens or 0, [_at_k(*each) for each in both])
-    reach = {"supported_up_to_k": supported(laws.laws)}
     fits = fit_rows(laws)
     for fit, of, more in zip(fits, both, noise, strict=True):
-        fit["params"] |= {"regime": _regime(*of) | reach | more}
+        fit["params"] |= {"regime": _regime(*of) | more}
     rows = [_shown(row) for row in fits]
     words, ties = AXES[group.axis], "" if group.ties is Ties.pessimistic else f"Ties {group.ties.value}."
     title = f"−ln RBP_k = {words.constant} · {words.x}^−α over k"
@@ -110,9 +109,9 @@ def _word(row: Record) -> str:
 
 
 def _is_told(rows: Sequence[Record]) -> list[bool]:
-    """Powers of ten, and where the law ends; all of a few."""
+    """Powers of ten, the largest k at which the law holds, and the first at which it does not; all of a few."""
     holds, ends = ([row["k"] for row in rows if row["stands"] is stands] for stands in (True, False))
-    told = {*_TOLD_K, *holds[-1:], *ends[:1], rows[0]["supported_up_to_k"] if rows else None}
+    told = {*_TOLD_K, *holds[-1:], *ends[:1]}
     return [len(rows) <= _FEW or row["k"] in told for row in rows]
 
 
@@ -120,25 +119,20 @@ def _sentences(rows: Sequence[Record]) -> Iterator[str]:
     if not rows:
         yield "RBP_k is not known at any k of the grid."
         return
-    reach, at = rows[0]["supported_up_to_k"], {row["k"]: row for row in rows}
     end = next((row for row in rows if not row["stands"]), None)
-    holds = [row["k"] for row in rows if row["stands"]]
-    last = max(holds, default=0)
+    holds = [row for row in rows if row["stands"]]
+    last = holds[-1]["k"] if holds else 0
     beyond = next((row for row in rows if row["k"] > last and row["r2"] is not None and row["predicted"]), None)
     told = f"−ln RBP_k follows a power law in {rows[0]['axis']} at {len(holds) or 'none'} of {len(rows)} k"
     if len(rows) == 1:
         told = f"−ln RBP_{rows[0]['k']} follows {'a' if holds else 'no'} power law in {rows[0]['axis']}"
-    if reach is not None:
-        ends = list(dict.fromkeys((rows[0]["k"], reach)))
-        span, alphas = (
-            " to ".join(each) for each in ([f"{k:,}" for k in ends], [f"{at[k]['alpha']:.3f}" for k in ends])
-        )
-        told += f": at k = {span} (α {alphas})" if len(rows) > 1 else f" (α {alphas})"
+    if holds:
+        alphas = " to ".join(dict.fromkeys(f"{row['alpha']:.3f}" for row in (holds[0], holds[-1])))
+        told += f": at k = {k_of_law(rows)} (α {alphas})" if len(rows) > 1 else f" (α {alphas})"
     if end is not None:
         status = Status(end["status"] or Status.ok)
-        told += f"{', not' if reach else '; not'} at {end['k']:,}" if len(rows) > 1 else ""
+        told += f"{', not' if holds else '; not'} at {end['k']:,}" if len(rows) > 1 else ""
         told += f" ({_word(end) if status is Status.ok else status.finding})"
-        told += f", again up to {last:,}" if last > end["k"] else ""
     if beyond is not None:
         hide, misses = "could" if beyond["predicted"]["is_noise"] else "would not", beyond["n_misses"]
         few = "few tokens miss" if misses is None else f"the largest model misses {number_of(misses, 'token')}"
@@ -175,20 +169,20 @@ NOISE: Final = table_of(
 
 
 def facts(result: Result) -> Iterator[Fact]:
-    """The largest k up to which the law holds."""
+    """The largest k at which the law holds."""
     reach, last = _reach(result), result.rows[-1]["k"]
     of = "the largest k of the grid" if reach == last else f"of k up to {last:,}"
     yield "largest k at which the law holds", UNKNOWN if reach is None else f"{reach:,}", of
 
 
 def of_all(results: Sequence[Result]) -> OfAll:
-    """Compares the k up to which the laws of all groups hold."""
-    column = Column("up to k", "supported_k", whole, "where the law holds")
-    return OfAll([column], [{"supported_k": _reach(each)} for each in results])
+    """Compares the largest k at which the laws of all groups hold."""
+    column = Column("largest k", "largest_k", whole, "at which the law holds")
+    return OfAll([column], [{"largest_k": _reach(each)} for each in results])
 
 
 def _reach(result: Result) -> int | None:
-    return result.rows[0]["params"]["regime"]["supported_up_to_k"] if result.rows else None
+    return max((row["k"] for row in result.rows if row["params"]["regime"]["stands"]), default=None)
 
 
 QUESTION = of_each(answer, select=partial(select, sizes=3), page=OnPage(facts=facts, of_all=of_all))

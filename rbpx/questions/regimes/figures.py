@@ -4,6 +4,7 @@ Source: RBP paper (arXiv 2510.20387), section 3.3, figure 6.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from rbpx.display.chart.figure import Chart, Figure, Mark, Scale, Undrawn, bars, drawn, line, points, rule
@@ -29,6 +30,12 @@ _EXPONENTS: Final = table_of("alpha", K, *ALPHA, ("law", "law"), STATUS)
 _R2: Final = table_of("r2", K, *R2, *BY_NOISE, first="k r2, r2_by_noise")
 
 
+def k_of_law(rows: Sequence[Record]) -> str:
+    """The k at which the law holds, in ranges: 2, 50 to 500."""
+    ranges = [[f"{row['k']:,}" for row in of] for holds, of in groupby(rows, lambda row: row["stands"]) if holds]
+    return ", ".join(" to ".join(dict.fromkeys((of[0], of[-1]))) for of in ranges)
+
+
 def figures(group: Group, rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
     """Draws alpha and R2 against k, with the R2 that noise would leave."""
     fitted = [row | {"law": _LAW[not row["stands"]]} for row in rows if row["r2"] is not None]
@@ -37,9 +44,8 @@ def figures(group: Group, rows: Sequence[Record]) -> Iterator[Figure | Undrawn]:
         yield from (Undrawn(name, title, "No k has a law here.") for name, title in titles.items())
         return
     origin, words = from_fits([row["fit_id"] for row in rows], group), AXES[group.axis]
-    supported = rows[0]["supported_up_to_k"]
-    end = [] if supported is None else [rule(k=supported)]
-    reach = f"the law holds up to k = {supported:,}" if supported else "the law does not hold at the first k"
+    end = [rule(k=row["k"]) for row in fitted if row["stands"]][-1:]
+    reach = f"the law holds at k = {k_of_law(rows)}" if end else "the law holds at no k"
     low, high = (of(fitted, key=lambda row: row["alpha"]) for of in (min, max))
     marks = (line(plain=True), bars("alpha_lo", "alpha_hi"), points(), *end)
     ends = " to ".join(f"{of['alpha']:.3f} at k = {of['k']:,}" for of in (low, high))
