@@ -15,11 +15,12 @@ PUBLIC = SHARED / "reference" / "schedules_multipower.csv.gz"
 
 
 def rates(shape: str = "cosine", steps: int = 24000, warm_up: int = 1000, peak: float = 3e-4) -> np.ndarray:
-    """A plan: warm-up, then a cosine to a tenth, the peak held, or held and let fall in the last sixth."""
+    """A plan: warm-up, then a cosine to a tenth, also from step 0, the peak held, or let fall in the last sixth."""
     step, end = np.arange(1, steps + 1), 0.1
     along = np.clip((step - warm_up) / (steps - warm_up), 0, 1)
     after = {
         "cosine": end + (1 - end) * (1 + np.cos(np.pi * along)) / 2,
+        "cosine from 0": end + (1 - end) * (1 + np.cos(np.pi * step / steps)) / 2,
         "constant": np.ones(steps),
         "wsd": 1 - (1 - end) * np.clip((step - steps * 5 / 6) / (steps / 6), 0, 1),
     }[shape]

@@ -185,10 +185,27 @@ def _recognised(imported: "Imported", request: "ImportRequest") -> Iterator[str]
     crossed = n_different(read, "family", "non_embedding_params", "training_tokens") > sizes
     quantities = {row["quantity"] for row in rows}
     verb = "attempts" if quantities == {"n_correct"} else "decide" if crossed else "fit"
-    verb = "trajectory" if imported.n_planned else verb
+    n_underway, lacking = _plans(imported, request)
+    verb = "trajectory" if n_underway else verb
     ties = read["ties"].drop_null().unique().to_pylist()
     own = {"ties": ties[0]} if len(ties) == 1 and ties[0] != Ties.pessimistic.value else {}
+    yield from lacking
     yield f"next: {typed(verb, source=request.source, **own)}"
+
+
+def _plans(imported: "Imported", request: "ImportRequest") -> tuple[int, list[str]]:
+    """Runs underway by a named schedule, and why others have no plan: the first of each group; only with steps."""
+    read = imported.judged.read
+    if any(read[name].null_count == len(read) for name in ("schedule_tokens", "training_step")):
+        return imported.n_planned, []
+    from rbpx.questions.ask import connected
+    from rbpx.questions.trajectory import TrajectoryKeys
+    from rbpx.questions.trajectory.ask import known_of, select
+
+    asked = TrajectoryKeys(store=request.store, source=[request.source])
+    with connected(asked) as connection:
+        known = [known_of(group) for group in select(connection, asked)]
+    return sum(len(of.underway) for of in known), [line for of in known for line in of.lacking[:1]]
 
 
 def _preview(imported: "Imported", request: "ImportRequest", path: Path) -> None:

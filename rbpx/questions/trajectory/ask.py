@@ -103,7 +103,7 @@ def select(connection: duckdb.DuckDBPyConnection, request: TrajectoryKeys, cells
 
 def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], request: TrajectoryKeys) -> Sequence[Result]:
     """Predicts the end of each run that is underway."""
-    known = [(group, _known(group)) for group in groups]
+    known = [(group, known_of(group)) for group in groups]
     n_finished = sum(len(of.finished) for _, of in known)
     answers = [_result(group, of, n_finished) for group, of in known if of.underway or of.lacking]
     if not answers:
@@ -114,7 +114,8 @@ def answer(connection: duckdb.DuckDBPyConnection, groups: Sequence[Group], reque
     return answers
 
 
-def _known(group: Group) -> GroupTrainings:
+def known_of(group: Group) -> GroupTrainings:
+    """The trainings of a group by what is known of their plans."""
     known, trainings = GroupTrainings([], [], []), grouped(group.runs, training_of).values()
     plans = [(_name(states[0]), planned(states), any(run.lr is not None for run in states)) for states in trainings]
     has_lr = all(has for _, plan, has in plans if isinstance(plan, Training))

@@ -20,7 +20,8 @@ def planned(states: Sequence[Run]) -> Training | str:
     """The plan of a training with its states so far, in order, or why it has none; empty where no rate is known.
 
     Rates by step are joined by lines, from 0 at step 0; after the last of them the schedule holds, if it has a name and
-    an end in tokens. Without rates, these are in terms of the highest.
+    an end in tokens. Without rates, these are in terms of the highest. A cosine or a line falls from the end of the
+    warm-up, or from step 0 where that is nearer to the rates.
     """
     known = [run for run in states if run.training_step]
     seen = [run for run in known if run.cross_entropy_nats is not None]
@@ -36,13 +37,14 @@ def planned(states: Sequence[Run]) -> Training | str:
         return f"its rates are 0, or it has more than {_MOST:,} steps"
     rate_T = np.interp(np.arange(1, last + 1), np.r_[0.0, step_R], np.r_[0.0, lr_R])
     if named:
-        told = _scheduled(schedule, seen[-1], until, peak, bool(rated))
         n = int(step_R[-1])
+        told = _scheduled(schedule, seen[-1], until, peak, rate_T[:n])
         if isinstance(told, str):
             return told
         if 0 < n <= len(told) and abs(told[n - 1] - rate_T[n - 1]) > _OFF * peak:
             return (
-                f"schedule={schedule} says a rate of {told[n - 1]:.3g} at step {n:,}, where lr is {rate_T[n - 1]:.3g}"
+                f"schedule={schedule} says a rate of {told[n - 1]:.3g} at step {n:,}, where lr is {rate_T[n - 1]:.3g}; "
+                "correct schedule_tokens, warmup_tokens or final_lr, or import rows with the rates to come and no loss"
             )
         rate_T = np.r_[rate_T[:n], told[n:], np.full(max(0, int(last) - max(n, len(told))), told[-1])]
     elif (tokens_of(known[-1]) or 0.0) < REACHED * until:
@@ -53,15 +55,17 @@ def planned(states: Sequence[Run]) -> Training | str:
     return Training(rate_T, np.array(step_N), np.array(loss_N), float(seen[0].non_embedding_params))
 
 
-def _scheduled(schedule: str, run: Run, until: float, peak: float, has_rates: bool) -> Floats | str:
+def _scheduled(schedule: str, run: Run, until: float, peak: float, rated_T: Floats) -> Floats | str:
     if not run.training_tokens or not run.training_step:
         return "its schedule ends in tokens, but no D says how many a step has: give tokens_per_step="
     per_step = run.training_tokens / run.training_step
-    T, warm_up = round(until / per_step), (run.warmup_tokens or 0) / per_step
+    T, warm_up, has_rates = round(until / per_step), (run.warmup_tokens or 0) / per_step, len(rated_T) > 0
     final = (run.final_lr or 0.0) / (peak if has_rates else 1.0)
     if final > 1 or (0 < final < _LEAST_SHARE and not has_rates):
         return f"final_lr={run.final_lr:g} is not below the highest rate" + (
-            "" if has_rates else ", a share of which it is, as no lr is known"
+            f", {peak:.3g}; a tenth of it is {peak / 10:.3g}"
+            if has_rates
+            else ", a share of which it is, as no lr is known"
         )
     if schedule == WSD and not run.decay_tokens:
         return "schedule=wsd needs decay_tokens="
@@ -69,8 +73,11 @@ def _scheduled(schedule: str, run: Run, until: float, peak: float, has_rates: bo
     begin = T - (run.decay_tokens or 0) / per_step if schedule == WSD else warm_up
     if shape not in (*CONSTANT, _LINEAR, _COSINE, _EXPONENTIAL) or not warm_up <= begin < T <= _MOST:
         return f"schedule={schedule} of {T:,} steps, {warm_up:,.0f} of warm-up, {shape} from {begin:,.0f} on is no plan"
-    step_T = np.arange(1, T + 1)
-    along_T = np.clip((step_T - begin) / (T - begin), 0, 1)
-    left_T = {_LINEAR: 1 - along_T, _COSINE: (1 + np.cos(np.pi * along_T)) / 2}.get(shape, np.ones(T))
-    fall_T = final**along_T if shape == _EXPONENTIAL else final + (1 - final) * left_T
-    return np.asarray(peak * np.minimum(step_T / max(warm_up, 1.0), 1) * fall_T)
+    plans, step_T = list[Floats](), np.arange(1, T + 1)
+    for first in (begin,) if schedule == WSD else (begin, 0.0):
+        along_T = np.clip((step_T - first) / (T - first), 0, 1)
+        left_T = {_LINEAR: 1 - along_T, _COSINE: (1 + np.cos(np.pi * along_T)) / 2}.get(shape, np.ones(T))
+        fall_T = final**along_T if shape == _EXPONENTIAL else final + (1 - final) * left_T
+        plan_T = np.minimum(step_T / max(warm_up, 1.0), 1) * fall_T
+        plans.append(peak * plan_T / (1.0 if first == begin else plan_T.max()))
+    return min(plans, key=lambda plan_T: float(np.abs(plan_T[: len(rated_T)] - rated_T[:T]).sum()))
