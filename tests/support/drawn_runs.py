@@ -55,6 +55,23 @@ def write_drawn(
     store.write_record("cells", record["cell_key"], record)
 
 
+def of_documents(lengths: Any, ranks: dict[str, Any], **documents: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Columns of `tokens` and `documents` of so many tokens of four bytes each, of which the first is not scored.
+
+    Args:
+        lengths: tokens of each document.
+        ranks: of the scored tokens: token_id, greater, ties and logprob.
+        documents: columns that are other than these.
+    """
+    lengths = np.asarray(lengths)
+    n_scored, doc_id = lengths - 1, np.arange(len(lengths))
+    position = np.concatenate([np.arange(1, length) for length in lengths])
+    tokens = {"doc_id": np.repeat(doc_id, n_scored), "position": position, "first_byte": 4 * position}
+    tokens |= {"n_bytes": np.full(len(position), 4), **ranks}
+    found = {"doc_id": doc_id, "source_id": [str(d) for d in doc_id], "n_bytes": 4 * lengths, "n_tokens": lengths}
+    return tokens, found | {"n_scored": n_scored, "n_bytes_scored": 4 * n_scored} | documents
+
+
 def write_vocabulary(store: Store, tokenizer: str, texts: list[str]) -> None:
     """Write the texts of the tokens 0, 1, ... of a tokenizer, if they are not there."""
     if not store.has_vocab(tokenizer):

@@ -12,7 +12,7 @@ import numpy as np
 
 from rbpx.files.digest import digest
 from rbpx.store.store import Store
-from tests.support.drawn_runs import write_drawn, write_vocabulary
+from tests.support.drawn_runs import of_documents, write_drawn, write_vocabulary
 from tests.support.stores import FAMILY
 
 SIZES = {"xs": 1_000, "s": 4_000, "m": 16_000, "l": 64_000}  # name -> S
@@ -38,25 +38,18 @@ def filled(
     store, rng = Store(root), np.random.default_rng(seed)
     store.prepare()
     write_vocabulary(store, TOKENIZER, [f"t{n}" for n in range(N_IDS)])
-    lengths, way = np.array(LENGTHS), [[*each] for each in sorted(facts.items())]
-    way += [] if family == FAMILY else [family]
-    doc_id = np.repeat(np.arange(len(lengths)), lengths - 1)
-    position = np.concatenate([np.arange(1, length) for length in LENGTHS])
-    token_id = rng.zipf(1.3, len(doc_id)) % N_IDS
-    luck = rng.exponential(size=len(doc_id))
+    way = [[*each] for each in sorted(facts.items())] + ([] if family == FAMILY else [family])
+    n_tokens = sum(LENGTHS) - len(LENGTHS)
+    token_id = rng.zipf(1.3, n_tokens) % N_IDS
+    luck = rng.exponential(size=n_tokens)
     for size in sizes:
         S = SIZES[size]
         greater = np.floor(40 * S**-0.15 * luck * rng.uniform(0.8, 1.2, len(luck)) ** 2).clip(0, VOCAB_SIZE - 3)
         ties = rng.integers(0, 3, len(luck))
-        tokens = {
-            "doc_id": doc_id, "position": position, "token_id": token_id, "greater": greater.astype(int), "ties": ties,
-            "logprob": (-np.log(greater + ties + 2.0)).astype(np.float32), "first_byte": 4 * position,
-            "n_bytes": np.full(len(luck), 4),
-        }  # fmt: skip
-        documents = {
-            "doc_id": range(len(lengths)), "source_id": [str(n + 1) for n in range(len(lengths))],
-            "n_bytes": 4 * lengths, "n_tokens": lengths, "n_scored": lengths - 1, "n_bytes_scored": 4 * (lengths - 1),
-        }  # fmt: skip
+        logprob = (-np.log(greater + ties + 2.0)).astype(np.float32)
+        ranks = {"token_id": token_id, "greater": greater.astype(int), "ties": ties, "logprob": logprob}
+        names = [str(n + 1) for n in range(len(LENGTHS))]
+        tokens, documents = of_documents(LENGTHS, ranks, source_id=names)
         about = {
             "vocab_size": VOCAB_SIZE, "text_hash": "7" * 16, "tokenizer_hash": TOKENIZER,
             "weights_hash": digest(["filled", size, family]), **facts,

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from rbpx.files.digest import digest
 from rbpx.store.store import Store
-from tests.support.drawn_runs import write_drawn, write_vocabulary
+from tests.support.drawn_runs import of_documents, write_drawn, write_vocabulary
 
 V, TOKENIZER = 100_000, "1" * 16
 
@@ -137,25 +137,15 @@ def _write_run(
     training: dict[str, Any] | None = None,
     sources: Sequence[str] | None = None,
 ) -> None:
-    (n_documents, n_tokens), n = rank_DT.shape, rank_DT.size
-    tokens = {
-        "doc_id": np.repeat(np.arange(n_documents), n_tokens),
-        "position": np.tile(np.arange(1, n_tokens + 1), n_documents),
-        "token_id": token_DT.ravel(),
-        "greater": rank_DT.ravel() - 1,
-        "ties": np.zeros(n, int),
-        "logprob": -np.log1p(rank_DT.ravel()),
-        "first_byte": np.tile(4 * np.arange(1, n_tokens + 1), n_documents),
-        "n_bytes": np.full(n, 4),
-    }
-    documents = {
-        "doc_id": np.arange(n_documents),
-        "source_id": [str(d) for d in range(n_documents)] if sources is None else list(sources),
-        "n_bytes": np.full(n_documents, 4 * n_tokens),
-        "n_tokens": np.full(n_documents, n_tokens + 1),
-        "n_scored": np.full(n_documents, n_tokens),
-        "n_bytes_scored": np.full(n_documents, 4 * n_tokens),
-    }
+    (n_documents, n_tokens), rank_N = rank_DT.shape, rank_DT.ravel()
+    ranks = {"token_id": token_DT.ravel(), "greater": rank_N - 1, "ties": np.zeros(len(rank_N), int)}
+    named = {} if sources is None else {"source_id": list(sources)}
+    tokens, documents = of_documents(
+        [n_tokens + 1] * n_documents,
+        ranks | {"logprob": -np.log1p(rank_N)},
+        n_bytes=[4 * n_tokens] * n_documents,
+        **named,
+    )
     write_vocabulary(store, TOKENIZER, ["a", "b", "c"])
     facts = {"vocab_size": V, "text_hash": dataset, "tokenizer_hash": TOKENIZER, "weights_hash": run_id}
     cell = {"family": family, "size": str(S), "model": f"{family}-{S}", "dataset": dataset, **(training or {})}
