@@ -58,14 +58,19 @@ def text(of_runs: Report, place: Path) -> str:
     return text
 
 
+def of_table(store: Path, head: str, rows: list[str]) -> Report:
+    """The report of results of other people, who have a line for each run."""
+    store = other_people(store, "\n".join([head, *rows]))
+    with connected_once():
+        return gather([(request(store, resamples=40), None)])
+
+
 @pytest.fixture(scope="module")
 def of_losses(place: Path) -> Report:
     """The report of losses of other people, of models by size and tokens, and of a variant by size alone."""
-    rows = [f"{S},{D},,m{at},c4,{loss!r}\n" for at, (S, D, loss) in enumerate(TRAINED)]
-    rows += [f"{S},,other,o{at},c4,{1.7 + 400 * S**-0.34!r}\n" for at, S in enumerate(SIZES[1:])]
-    store = other_people(place.parent / "theirs", "S,D,variant,model,dataset,loss_nats\n" + "".join(rows))
-    with connected_once():
-        return gather([(request(store, resamples=40), None)])
+    rows = [f"{S},{D},,m{at},c4,{loss!r}" for at, (S, D, loss) in enumerate(TRAINED)]
+    rows += [f"{S},,other,o{at},c4,{1.7 + 400 * S**-0.34!r}" for at, S in enumerate(SIZES[1:])]
+    return of_table(place.parent / "theirs", "S,D,variant,model,dataset,loss_nats", rows)
 
 
 @pytest.fixture(scope="module")
@@ -333,11 +338,8 @@ def test_a_chart_that_cannot_be_drawn_says_so_alone(browser: Any, imported: str,
 
 
 def test_a_name_of_ten_thousand_characters_makes_no_page_wide(browser: Any, place: Path, tmp_path: Path) -> None:
-    rows = [f"{S},{name},c4,{1.7 + 400 * S**-0.34!r}\n" for name in ("b", "x" * 10_000) for S in SIZES[2:]]
-    store = other_people(tmp_path / "store", "S,family,dataset,loss_nats\n" + "".join(rows))
-    with connected_once():
-        text = page_of(gather([(request(store, resamples=25), None)]))
-    (tmp_path / "page.html").write_text(text)
+    rows = [f"{S},{name},c4,{1.7 + 400 * S**-0.34!r}" for name in ("b", "x" * 10_000) for S in SIZES[2:]]
+    (tmp_path / "page.html").write_text(page_of(of_table(tmp_path / "store", "S,family,dataset,loss_nats", rows)))
     visit = Visit(browser, tmp_path / "page.html", 390)
     visit.all_drawn()
     assert visit.blank() == []
@@ -350,19 +352,15 @@ def test_a_name_of_ten_thousand_characters_makes_no_page_wide(browser: Any, plac
 
 def test_runs_that_families_are_compared_by_are_counted_once(tmp_path: Path) -> None:
     values = [f"{S},{name},{400 * S**-0.34!r},{math.exp(-4 * S**-0.1)!r}" for name in "ab" for S in SIZES[2:]]
-    rows = [f"{each},c4,pessimistic\n" for each in values]
-    store = other_people(tmp_path / "store", "S,family,loss_nats,rbp_1,dataset,ties\n" + "".join(rows))
-    with connected_once():
-        report = gather([(request(store, resamples=25), None)])
+    rows = [f"{each},c4,pessimistic" for each in values]
+    report = of_table(tmp_path / "store", "S,family,loss_nats,rbp_1,dataset,ties", rows)
     assert report.n_runs == len(report.runs.rows) == len(rows)
     assert report.title == "Scaling laws of a and b on c4"
 
 
 def test_steps_of_a_plan_are_no_runs(tmp_path: Path) -> None:
-    rows = [f"1e8,b,c4,{9 - step},{step},0.1\n" for step in range(6)] + ["1e8,b,c4,,9,0.05\n"]
-    store = other_people(tmp_path / "store", "S,family,dataset,loss_nats,step,lr\n" + "".join(rows))
-    with connected_once():
-        assert gather([(request(store, resamples=25), None)]).n_runs == 6
+    rows = [f"1e8,b,c4,{9 - step},{step},0.1" for step in range(6)] + ["1e8,b,c4,,9,0.05"]
+    assert of_table(tmp_path / "store", "S,family,dataset,loss_nats,step,lr", rows).n_runs == 6
 
 
 def test_imported_runs_are_counted_and_listed_each_once_with_all_that_is_known_of_them(of_losses: Report) -> None:
@@ -396,13 +394,12 @@ def test_a_page_of_two_variants_opens_with_what_the_change_is_worth_and_trains_b
 ) -> None:
     """The variant loses what 1.25 times the size and 1.25 times the tokens lose, so 1.25 squared times the compute."""
     rows = [
-        f"{S},{D},{variant},{variant}{at},c4,{1.7 + 400 * (f * S) ** -0.34 + 400 * (f * D) ** -0.28!r}\n"
+        f"{S},{D},{variant},{variant}{at},c4,{1.7 + 400 * (f * S) ** -0.34 + 400 * (f * D) ** -0.28!r}"
         for variant, f, tokens in (("base", 1.0, (1e8, 1e9, 1e10)), ("new", 1.25, (1e8, 1e9, 8e9)))
         for at, (S, D) in enumerate((S, D) for S in SIZES[1:] for D in tokens)
     ]
-    store = other_people(tmp_path / "store", "S,D,variant,model,dataset,loss_nats\n" + "".join(rows))
-    with connected_once():
-        page, words = page_of(found := gather([(request(store, resamples=40), None)])), markdown(found)
+    found = of_table(tmp_path / "store", "S,D,variant,model,dataset,loss_nats", rows)
+    page, words = page_of(found), markdown(found)
     worth, *trained = re.findall(r'<article class="card" id="first-\d">.*?</article>', page, re.S)
     said = re.search(
         r"On c4 toy:new has the cross-entropy that toy:base has at ([\d.]+) \(95 %: ([\d.]+) to ([\d.]+)\) times",
@@ -418,10 +415,8 @@ def test_a_page_of_two_variants_opens_with_what_the_change_is_worth_and_trains_b
 
 def test_a_page_of_losses_by_size_has_only_what_they_answer(tmp_path: Path) -> None:
     """Losses have no ranks, and one number of tokens says nothing about tokens."""
-    rows = [f"{S},m{at},c4,{1.7 + 400 * S**-0.34!r}\n" for at, S in enumerate(SIZES[1:])]
-    store = other_people(tmp_path / "store", "S,model,dataset,loss_nats\n" + "".join(rows))
-    with connected_once():
-        report = gather([(request(store, resamples=40), None)])
+    rows = [f"{S},m{at},c4,{1.7 + 400 * S**-0.34!r}" for at, S in enumerate(SIZES[1:])]
+    report = of_table(tmp_path / "store", "S,model,dataset,loss_nats", rows)
     (part,) = report.parts
     assert [section.name for section in part.sections] == ["fit", "predict"]
     assert (report.first, report.gaps) == ((), ())

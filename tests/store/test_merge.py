@@ -3,18 +3,17 @@
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from rbpx.store.merge import Folder, Merged, merge
-from rbpx.store.sql import ask_user, connect
 from rbpx.store.store import Store
 from tests.support.asking import imported
 from tests.support.composed import here
 from tests.support.damage import faults, flipped, run_of
+from tests.support.imports import imported as observations
 from tests.support.stores import cell_records, reseal, run_folders, snapshot
 from tests.support.synthetic import Truth, write_store
 
@@ -113,30 +112,22 @@ def holding(store: Path, rows: list[str]) -> Path:
     return imported(store, "\n".join([HEADER, *rows]), ties="mid")
 
 
-def observed(store: Path) -> list[dict[str, Any]]:
-    with connect(Store(store)) as connection:
-        found: list[dict[str, Any]] = ask_user(
-            connection, "SELECT * FROM observations WHERE source = 'them' ORDER BY ALL"
-        ).to_pylist()
-    return found
-
-
 def test_overlapping_imports_are_not_doubled(cwd: Path, tmp_path: Path) -> None:
     one, two = holding(tmp_path / "one", ROWS[:2]), holding(tmp_path / "two", ROWS)
     told = here("store", "merge", two, "--store", one, cwd=cwd, check=0).stderr
     assert re.search(r"\b1 observation\b(?!s)", told)
-    assert observed(one) == observed(two)
-    assert len(observed(one)) == 3
+    assert observations(one) == observations(two)
+    assert len(observations(one)) == 3
     assert faults(one) == []
 
 
 def test_imports_that_contradict_are_kept_out_and_named(tmp_path: Path) -> None:
     one = holding(tmp_path / "one", ROWS[:2])
-    before = observed(one)
+    before = observations(one)
     two = holding(tmp_path / "two", ["toy,1b,1000000000,wiki,1,0.55"])
     (told,) = merged(one, two).skipped
     assert "0.55" in told
-    assert observed(one) == before
+    assert observations(one) == before
 
 
 @pytest.mark.parametrize("other", ["missing", "empty"])
