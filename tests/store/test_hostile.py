@@ -21,7 +21,7 @@ NASTY = [
     "[bold red]x[/bold red]", "[/]", "[link=http://evil]x[/link]", "[[x]]", "\\[b]", "x\\", ":smile: :warning:",
     "\x1b[2J\x1b[31mred", "\x1b]8;;http://evil\x07x\x1b]8;;\x07", "\x9b31m", "a\rb", "a\nb\tc", "\x00", "\x07\x08\x7f",
     "\u202egnp.exe", "\u200bzero", "\ue000\ue001", "\ue000\uf8ff", "<script>alert(1)</script>", "&amp;",
-    "'; DROP TABLE runs", '"', "=cmd()", "{x}", "%s%n", "東京", "x" * 5000, "",
+    "'; DROP TABLE runs", '"', "\tpadded ", "=cmd()", "{x}", "%s%n", "東京", "x" * 5000, "",
 ]  # fmt: skip
 OBEYED = [chr(n) for n in (*range(0x20), *range(0x7F, 0xA0), 0x202E, 0x200B)]
 
