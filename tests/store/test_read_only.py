@@ -2,6 +2,7 @@
 
 import errno
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,30 @@ from rbpx.store.messages import collected_messages
 from rbpx.store.store import Store
 from rbpx.store.verify import verify
 from tests.support.composed import here
-from tests.support.mounts import read_only_copy
 from tests.support.stores import snapshot
 from tests.support.synthetic import Truth, write_store
 
 
 @pytest.fixture
-def read_only(whole: Path, tmp_path: Path) -> Iterator[Path]:
-    with read_only_copy(whole, tmp_path) as store:
-        yield store
+def read_only(own_store: Path, tmp_path: Path) -> Iterator[Path]:
+    """A store on a read-only mount; for who may not mount, in folders without the right to write."""
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    if os.geteuid() != 0:
+        folders = (own_store, *(path for path in own_store.rglob("*") if path.is_dir()))
+        for each in folders:
+            each.chmod(0o555)
+        yield own_store
+        for each in folders:
+            each.chmod(0o755)
+        return
+    if subprocess.run(["mount", "--bind", own_store, mount], capture_output=True).returncode:
+        pytest.skip("root without the right to mount: no folder is read-only to it")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", mount], check=True)
+        yield mount
+    finally:
+        subprocess.run(["umount", mount], check=True)
 
 
 def test_a_question_is_answered_and_nothing_kept(read_only: Path, cwd: Path) -> None:
@@ -89,7 +105,7 @@ def test_a_run_for_which_there_is_no_room_is_refused_and_no_part_of_it_is_kept(
 
 @pytest.mark.parametrize("words", [["gc"], ["rm", "them"], ["merge", "."]])
 def test_what_changes_a_store_is_refused_in_one_line(words: list[str], read_only: Path, cwd: Path) -> None:
-    other = [str(read_only.parent / "writable") if word == "." else word for word in words]
+    other = [str(read_only.parent / "store") if word == "." else word for word in words]
     answer = here("store", *other, "--store", read_only, cwd=cwd, check=2)
     (line,) = answer.stderr.splitlines()
     assert f"store={read_only} cannot be written: " in line
