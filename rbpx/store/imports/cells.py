@@ -79,7 +79,9 @@ class Number:
         return int(exact) if self.whole else float(exact)
 
     def exact(self, cell: Any, times: Decimal | None = None) -> Decimal | None:
-        """The number as written, times the factor; None for what is no number."""
+        """The number as written, times the factor, which of a share with a percent sign is 0.01; None for no number."""
+        if self.most == 1 and isinstance(cell, str) and cell.rstrip().endswith("%"):
+            cell, times = cell.rstrip()[:-1], times or Decimal(str(_PERCENT))
         exact = large_number(cell) if self.scaled else number(cell)
         return exact if exact is None or times is None else exact * times
 
@@ -91,7 +93,7 @@ class Number:
             return CellError(f"is {as_written(cell)}; {comma}", of_column=True)
         below = self.below_0 if exact is not None and exact < 0 else ""
         by = "" if times is None else f" times {shown(times)}"
-        is_percent = self.most == 1 and times is None and exact is not None and 1 < exact <= 1 / _PERCENT
+        is_percent = self.most == 1 and times is None and 1 < (number(cell) or 0) <= 1 / _PERCENT
         told = f"is {as_written(cell)}{by}; {self.meaning}{below}"
         return CellError(told, is_percent, _PERCENT if is_percent else None)
 

@@ -138,7 +138,7 @@ _TABLE: Final = (
     _rule("bits_per_byte", _loss("bits per byte"), "quantity"),
     _rule("bits_per_byte_stderr", _loss("bits per byte"), "stderr"),
     _rule("accuracy", replace(_SHARE, may_be_nan=True), "quantity"),
-    _rule("accuracy_stderr", _loss("a share"), "stderr"),
+    _rule("accuracy_stderr", replace(_SHARE, may_be_nan=True), "stderr"),
     _rule("weight", _positive("how much the run counts beside others, or empty")),
     _rule("tokens_per_step", _whole("tokens of a step are a whole number from 1, or empty"), least=0),
     _rule("schedule lr_schedule"),
