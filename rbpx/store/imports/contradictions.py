@@ -93,12 +93,16 @@ def not_stored(
     return Comparison(once, new, len(np.unique(rows[repeated])), faults, n_updated, shown_as)
 
 
-def unsaid(before: pa.Table, read: pa.Table) -> pa.Table:
-    """Those of some observations of which others say nothing; that they say another value counts."""
-    both, gone = _together(before, read), np.zeros(before.num_rows + read.num_rows, bool)
-    for _, said, thing, _ in _statements(both) if before.num_rows else ():
-        gone[said] |= ~np.isin(thing[said], thing[said[said >= before.num_rows]])
-    return rows_of(before, gone[: before.num_rows])
+def unsaid(before: pa.Table, read: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Those of some observations without a value in others, another one counts; and the facts of the rest there."""
+    both, gone, lost = _together(before, read), np.zeros(before.num_rows + read.num_rows, bool), dict[str, _Integers]()
+    for name, said, thing, _ in _statements(both) if before.num_rows else ():
+        lacks = said[~np.isin(thing[said], thing[said[said >= before.num_rows]])]
+        if name in (None, _S, *STATED):
+            gone[lacks] = True
+        else:
+            lost[name] = lacks
+    return rows_of(before, gone[: before.num_rows]), [name for name, lacks in lost.items() if not gone[lacks].all()]
 
 
 def _together(stored: pa.Table, read: pa.Table) -> pa.Table:

@@ -111,7 +111,7 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
             for path in files_of(store, config.source, name) if config.replace else ():
                 if path.stem != written:
                     path.unlink(missing_ok=True)
-    gone = unsaid(before, judged.read)
+    gone, facts = unsaid(before, judged.read)
     again = "a later" if config.keep == "last" else "an earlier"
     left_out = (
         (n_not_chosen, "row", "that where= does not choose"),
@@ -121,7 +121,10 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
         (0 if named else reading.n_missing, "value", "that are empty or NaN"),
     )
     notes = [*_told(name, reading, columns, config, left_out), *([unfinished] if unfinished else ())]
-    notes += [*_told_gone(gone, before.num_rows, name, config), *told_diverged(judged.read, wide, columns, config)]
+    notes += [
+        *_told_gone(gone, map(columns.shown, facts), before.num_rows, name, config),
+        *told_diverged(judged.read, wide, columns, config),
+    ]
     return Imported(judged, reading.n_planned, gone.num_rows, tuple(notes))
 
 
@@ -205,16 +208,14 @@ def _not_read(table: Rows, columns: Columns, config: ImportConfig) -> str:
     return ""
 
 
-def _told_gone(gone: pa.Table, n_before: int, file: str, config: ImportConfig) -> Iterator[str]:
+def _told_gone(gone: pa.Table, facts: Iterable[str], n_before: int, file: str, config: ImportConfig) -> Iterator[str]:
     if config.replace and n_before:
         yield f"in place of the {number_of(n_before, 'observation')} that an earlier {file} gave"
-    if gone.num_rows:
-        told = named_of(
-            dict.fromkeys(row["model"] or row["size"] for row in gone.select(["model", "size"]).to_pylist())
-        )
-        stay = "" if config.replace else f" stay; where this one stands for it, {typed(replace=True)} removes them"
-        n = number_of(gone.num_rows, "observation")
-        yield f"{n} of an earlier {file} that this one does not have ({told}){stay}"
+    models = dict.fromkeys(row["model"] or row["size"] for row in gone.select(["model", "size"]).to_pylist())
+    stay = "" if config.replace else f" stay; where this one stands for it, {typed(replace=True)} removes them"
+    for what, told in ((number_of(gone.num_rows, "observation"), named_of(models)), ("facts", named_of(facts))):
+        if told:
+            yield f"{what} of an earlier {file} that this one does not have ({told}){stay}"
 
 
 def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
