@@ -90,7 +90,7 @@ def no_groups(name: str, request: Told, tokens_known: bool) -> str:
         )
     if described.lacking:
         return described.lacking.format(store=request.store)
-    if described.across and request.slices is None:
+    if name == "gaps" and request.slices is None:
         return (
             f"no two of the requested texts in store={request.store} were measured alike at 3 sizes of one family; "
             f"measure another text: {typed('measure', model='ladder', dataset='pydoc')}"

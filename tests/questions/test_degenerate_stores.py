@@ -9,7 +9,7 @@ import pytest
 
 from rbpx.questions.registry import analysis, names
 from rbpx.store.sql import connected_once
-from tests.support.asking import answer_or_refusal, ask, imported, refused
+from tests.support.asking import answer_or_refusal, ask, imported
 from tests.support.synthetic import Truth, write_store
 
 KEYS: dict[str, dict[str, Any]] = {
@@ -25,13 +25,12 @@ OF_MODELS = {"difference", "drift", "predicted", "own"}
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Path]]:
-    """Single tokens, one document, imported losses, and two sizes."""
+    """Single tokens, one document, and imported losses."""
     root = tmp_path_factory.mktemp("little")
     for family in ("drawn", "other"):
         for n_documents in (1, 2):
             write_store(root / "tokens", SMALL, 1, n_documents, n_tokens=1, dataset=f"text{n_documents}", family=family)
     write_store(root / "document", Truth(shared=0.0), 2, n_documents=1, n_tokens=1000)
-    write_store(root / "two sizes", Truth(S=(1_000, 10_000)), 3, n_documents=5)
     losses = "S,loss_nats\n" + "".join(f"1e{at},{5.5 - 0.5 * at + 0.01 * at**2}\n" for at in (5, 6, 7, 8))
     imported(root / "losses", losses, dataset="c4")
     with connected_once():
@@ -73,17 +72,3 @@ def test_shares_of_0_and_1_are_a_status_and_never_a_nan(tmp_path: Path) -> None:
         words = ask(store, verb, k=[1, 99999], resamples=20).words.lower()  # its rows are JSON without NaN too
         assert "nan" not in words
         assert "inf" not in words.replace("inference", "").replace("information", ""), verb
-
-
-@pytest.mark.parametrize(
-    ("store", "verbs", "says"),
-    [
-        ("two sizes", "fit regimes predict emergence gaps learning", "3 sizes"),
-        ("two sizes", "gaps", "no two of the requested texts"),
-        ("document", "surface decide", "needs the training tokens D of each run"),
-    ],
-)
-def test_what_a_store_lacks_is_said_in_one_line(store: str, verbs: str, says: str, stores: Mapping[str, Path]) -> None:
-    for verb in verbs.split():
-        with refused(says):
-            ask(stores[store], verb)

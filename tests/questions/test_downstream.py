@@ -1,4 +1,4 @@
-"""Tasks in two steps: the published ladder, imported tables, items, and what is refused."""
+"""Tasks in two steps: the published ladder, imported tables, and items."""
 
 import csv
 import math
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rbpx.config.folders import folder
-from tests.support.asking import Asked, ask, imported, refused
+from tests.support.asking import Asked, ask, imported
 from tests.support.quizzes import quiz
 from tests.support.stores import runs_by_size
 
@@ -166,16 +166,6 @@ def test_a_multiplier_on_a_task_compares_its_features(tasks: Path) -> None:
         *((name, k) for name in ("rbp", "exact_match") for k in (2, 5)),
     }
     assert overall["exact_match", 5]["multiplier"] == pytest.approx(1.0)
-
-
-def test_a_task_without_a_known_chance_and_too_few_sizes_are_refused(tmp_path: Path) -> None:
-    unknown = imported(tmp_path / "u", table(task="riddles"))
-    with refused("task riddles has no known chance, the success of guessing; give chance=0.25"):
-        downstream(unknown)
-    (row,) = downstream(unknown, chance={"riddles": 0.25}).of_kind("prediction")
-    assert row["chance"] == 0.25
-    with refused("downstream fits 3 sizes or more and predicts a larger one"):
-        downstream(imported(tmp_path / "f", table(sizes=3)))
 
 
 def test_fewer_models_than_constants_have_no_second_step(tmp_path: Path) -> None:

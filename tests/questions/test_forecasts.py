@@ -114,25 +114,6 @@ def test_a_forecast_that_says_it_is_older_than_its_runs_is_scored_as_theirs_are(
     assert told["n_scored"] == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "keys", "says"),
-    [
-        ("june", {"S": 2e8}, "register=june names a forecast of"),
-        ("july", {"S": 10400000}, "drawn 10000000 (S = 10,000,000) is measured on synthetic already"),
-        ("a/b", {"S": 2e8}, "is not a name of a forecast"),
-        (12, {"S": 2e8}, "was read as a number"),
-        ("july", {"S": 2e8, "joint": True}, "joint=true widens them for all at once; drop it"),
-        ("july", {"S": 2e8, "size": ["1000", "10000"]}, "no group"),
-    ],
-)
-def test_what_would_be_no_forecast_is_refused_in_one_line(
-    name: Any, keys: dict[str, Any], says: str, store: Path
-) -> None:
-    with refused(says):
-        register(store, name, **keys)
-    assert file_of(store).stem.startswith("june-")
-
-
 # ----------------------------------------------------------------------------------------------- what it rests on
 
 

@@ -1,4 +1,4 @@
-"""One loss from another by `predict`: imported families and drawn runs on two texts, rows, words and refusals."""
+"""One loss from another by `predict`: imported families and drawn runs on two texts, rows and words."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rbpx.laws.losses.calibration import calibrate, hold_out_best
-from tests.support.asking import Asked, ask, imported, refused
+from tests.support.asking import Asked, ask, imported
 from tests.support.loss_pairs import E_X, E_Y, KAPPA, K, losses
 from tests.support.losses import S, off, table
 from tests.support.stores import cell_records, columns_of
@@ -107,6 +107,7 @@ def test_measured_models_are_points_of_what_was_counted_on_each_text(tmp_path: P
     assert np.array(shown) == pytest.approx(np.array(sorted((of["prose"], of["code"]) for of in counted.values())))
 
 
-def test_models_measured_on_one_text_alone_are_refused(store: Path) -> None:
-    with refused("no model was measured alike on prose and on code"):
-        asked(store, "predict", laws=["cross_entropy"], axis="accuracy@code", dataset="prose", family=["c"])
+def test_a_score_that_no_model_has_on_the_other_text_predicts_nothing(store: Path) -> None:
+    told = asked(store, "predict", axis="accuracy@prose", x=[0.5])
+    assert [row["status"] for row in told.rows] == ["too_few_sizes"]
+    assert "no model with accuracy on prose is known on code." in told.words

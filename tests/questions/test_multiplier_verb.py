@@ -52,28 +52,6 @@ def test_the_lines_of_both_families_give_the_multiplier(store: Path) -> None:
     assert found.table(100, details=False).startswith(told)
 
 
-def test_a_family_that_lacks_the_text_is_said(store: Path) -> None:
-    with refused("base=better is not in the store"):
-        asked(store, "better", "plain", dataset="other")
-
-
-@pytest.mark.parametrize("axis", ["S", "C"])
-def test_a_side_whose_only_run_is_underway_is_said_to_be_so(tmp_path: Path, axis: str) -> None:
-    """Half of a plan of 8e9 tokens; the other side has finished runs of four sizes, each at four numbers of tokens."""
-    rows = ["variant,model,S,D,loss_nats,schedule,schedule_tokens"]
-    rows += [
-        f"base,b{S}-{D},{S},{D},{S**-0.1 + D**-0.1:.9f},cosine,{D}"
-        for S in (10**6, 3 * 10**6, 10**7, 3 * 10**7)
-        for D in (10**9, 2 * 10**9, 4 * 10**9, 8 * 10**9)
-    ]
-    rows += [f"hero,h,{10**7},{n * 10**9},{3 - n / 100},cosine,{8 * 10**9}" for n in (1, 2, 3, 4)]
-    store = imported(tmp_path / "store", "\n".join(rows), "s", family="lab", dataset="t")
-    with refused('no run of variant=lab:hero has finished; 1 run is underway: .trajectory(source="s")'):
-        asked(store, "lab:base", "lab:hero", axis=axis)
-    with refused("variant=lab:nosuch is not in the store, which holds lab:base, lab:hero"):
-        asked(store, "lab:base", "lab:nosuch", axis=axis)
-
-
 def test_tokens_are_compared_at_each_size_that_both_have(tmp_path: Path) -> None:
     """Of one family here: its name alone is that of its models without a variant."""
     D = (1_000_000, 3_000_000, 9_000_000, 27_000_000)

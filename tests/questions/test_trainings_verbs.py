@@ -108,10 +108,6 @@ def test_the_last_checkpoints_say_what_a_store_of_these_alone_says_and_the_other
     said = "Left out: 10 runs; each is before the last checkpoint of its training."
     assert said in ask(every, "fit", checkpoints="last").words
     assert "Left out" not in ask(last, "fit", checkpoints="last").words
-    with refused("or take the last checkpoint of each training: checkpoints="):
-        ask(every, "predict", S=[1e7])
-    with refused("drop checkpoints=last"):
-        ask(every, "fit", axis="D", checkpoints="last")
     unnamed = imported(
         tmp_path / "unnamed", "S,D,loss_nats\n1e4,1e6,3\n1e4,1e7,2\n4e4,1e6,2.5\n1e5,1e7,2\n", dataset="t"
     )

@@ -162,8 +162,6 @@ def test_a_schedule_that_says_no_plan_is_named_with_why(
 def test_a_store_without_a_run_underway_is_refused(tmp_path: Path) -> None:
     with refused("no run is underway: 2 runs with learning rates at the end of their plan"):
         asked(tmp_path / "a", teachers())
-    with refused("has learning rates or a plan of them", "along training there is fit axis=D"):
-        asked(tmp_path / "b", [{"model": "a", "S": 1e8, "step": 100, "loss_nats": 3.0}])
 
 
 def test_runs_of_one_name_and_two_seeds_are_two_runs(tmp_path: Path) -> None:

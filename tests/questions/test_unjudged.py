@@ -8,7 +8,7 @@ import pytest
 
 from rbpx.questions.render import plain_rows
 from tests.support import repeats
-from tests.support.asking import ask, imported, refused
+from tests.support.asking import ask, imported
 from tests.support.surfaces import grid, law
 
 
@@ -112,8 +112,6 @@ def test_runs_that_repeat_their_text_are_predicted_where_others_did(tmp_path: Pa
             assert row["lo"] < repeats.plain_law(repeats.PAPER, *np.array([[S], [D], [U]]))[0] < row["hi"]
         assert again["y"] > fresh["y"]
     assert "At 1B parameters and 20B tokens, 2B of them unique, cross-entropy will be" in repeated.words
-    with refused("no run of toy on prose"):
-        ask(runs(tmp_path / "others"), "predict", S=[1e9], D=[2e10], form="data_constrained")
 
 
 def runs(store: Path) -> Path:

@@ -133,7 +133,7 @@ def hold_out_best(x: ArrayLike, y: ArrayLike) -> tuple[Backtest, ...]:
     x_N, y_N = (np.asarray(each, np.float64) for each in (x, y))
     order = np.argsort(-x_N, kind="stable")
     x_N, y_N = x_N[order], y_N[order]
-    least = float(x_N.min())
+    least = float(x_N.min(initial=math.inf))
     numbers = (
         sorted({round(m) for m in np.geomspace(FEWEST, len(x_N) - 1, _MOST_BACKTESTS)}) if len(x_N) > FEWEST else []
     )

@@ -172,7 +172,9 @@ def _sentences(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator
         return f"{of} {x}, {title_of(row)} on {group.first.dataset}"
 
     predictions = _predictions(found)
-    if not predictions:
+    if not any(len(of.pairs.x_N) for of in found):
+        yield f"Nothing to predict: no model with {group.on.law} on {group.on.dataset} is known on {group.first.dataset}."
+    elif not predictions:
         yield (
             f"Nothing to predict: every model on {group.on.dataset} is on {group.first.dataset} too. For another one "
             "type what it shows there: x=2.9."

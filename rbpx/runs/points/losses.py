@@ -104,8 +104,8 @@ class Pairs:
 
     @property
     def least_x(self) -> float:
-        """The smallest x of any model."""
-        return float(np.concatenate([self.x_N, self.x_A]).min())
+        """The smallest x of any model; infinite where none is known."""
+        return float(min([*self.x_N, *self.x_A], default=math.inf))
 
     def of(self, family: str | None) -> Which:
         """Mask of the members of a family; all for None."""
