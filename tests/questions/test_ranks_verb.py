@@ -113,16 +113,20 @@ def entropy_nats(rank: Any) -> float:
 
 
 def test_the_terms_are_those_of_a_loop_over_the_tokens_and_the_jackknife_leaves_each_document_out(
-    drawn: Path, entropies: Asked
+    measured: Measured,
 ) -> None:
+    """Of documents of unequal length."""
     names = ("error_entropy", "self_alignment", "confidence")
-    for row in entropies.of_kind("terms"):
-        tokens = columns_of(drawn / "runs" / row["run_id"], "tokens")
+    for row in ask(measured.store, "entropy", resamples=60).of_kind("terms"):
+        tokens = columns_of(measured.store / "runs" / row["run_id"], "tokens")
         doc, rank = tokens["doc_id"], tokens["greater"] + tokens["ties"] + 1
         whole = entropy_nats(rank)
         assert row["error_entropy_nats"] == pytest.approx(whole, rel=1e-9)
-        left = [entropy_nats(rank[doc != d]) for d in range(60)]
-        assert row["error_entropy_jackknife_nats"] == pytest.approx(60 * whole - 59 * np.mean(left), rel=1e-7)
+        left = [entropy_nats(rank[doc != d]) for d in np.unique(doc)]
+        D = len(left)
+        assert row["error_entropy_jackknife_nats"] == pytest.approx(D * whole - (D - 1) * np.mean(left), rel=1e-7)
+        stderr = np.std(left) * (D - 1) ** 0.5
+        assert row["error_entropy_jackknife_stderr_nats"] == pytest.approx(stderr, rel=1e-7)
         assert sum(row[f"{name}_nats"] for name in names) == pytest.approx(row["cross_entropy_nats"], rel=1e-9)
         assert sum(row[f"{name}_share"] for name in names) == pytest.approx(1, rel=1e-9)
         for of in (f"{name}_share_corrected" for name in names):
