@@ -1,8 +1,9 @@
 """What every question answered of the frozen stores, and how far its answers now may be from that.
 
-`asked.txt` says what is asked, `stores/` holds the runs, STORE-VERB.json what was answered: by line the rows, of which
-`same` has what all of them have in common. Nested values stand under their path, long lists by four numbers. keys.json
-has the names that are promised: the keys of each answer in plain JSON, and the columns of `fits`.
+`asked.txt` says what is asked and how the answer begins, `stores/` holds the runs, STORE-VERB.json what was answered:
+by line the rows, of which `same` has what all of them have in common. Nested values stand under their path, long lists
+by four numbers. keys.json has the names that are promised: the keys of each answer in plain JSON, and the columns of
+`fits`.
 """
 
 import json
@@ -51,11 +52,12 @@ _PASSED_OVER: Final = re.compile(
 
 @dataclass(frozen=True)
 class Ask:
-    """What is asked of a store, as it is typed; `daily` where `make test` asks it too."""
+    """What is asked of a store, as it is typed; `daily` where `make test` asks it too; `said` begins the answer."""
 
     store: str
     line: str
     daily: bool
+    said: str
 
     @property
     def verb(self) -> str:
@@ -103,7 +105,8 @@ def asks() -> list[Ask]:
         if line.startswith("["):
             store = line.strip("[]")
         elif line and not line.startswith("#"):
-            found.append(Ask(store, line.removeprefix("* "), line.startswith("* ")))
+            typed, _, said = line.partition(" => ")
+            found.append(Ask(store, typed.removeprefix("* "), line.startswith("* "), said))
     return found
 
 
