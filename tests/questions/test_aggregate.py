@@ -14,7 +14,6 @@ from rbpx.laws.counts.chances import (
     derivatives,
     hit_given_outcome,
     score_chances,
-    unbiased_risk,
 )
 from rbpx.laws.counts.chances import learn as learn_blocks
 from rbpx.status import Status
@@ -38,7 +37,7 @@ def ln_likelihood(theta: Any, x_QNF: Any, passed_Q: Any) -> float:
     return float(ln_pass_Q[passed_Q].sum() + np.log(-np.expm1(ln_pass_Q[~passed_Q])).sum())
 
 
-# --------------------------------------------------------------------------------------------------- the risk
+# ------------------------------------------------------------------------------------------------ the weights
 
 
 @pytest.mark.parametrize("eta", [[0.3], [0.2, 0.9], [0.5, 0.05, 0.97], [0.1, 0.2, 0.3, 0.4]], ids=len)
@@ -51,18 +50,6 @@ def test_the_weights_are_bayes_over_all_labels_of_the_sequence(eta: list[float])
         for i in range(len(eta)):
             by_hand = sum(p for labels, p in these.items() if labels[i]) / sum(these.values())
             assert hit_given_outcome([eta], [passed])[0, i] == pytest.approx(by_hand, abs=1e-14)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_risk_is_unbiased_whatever_the_loss(seed: int) -> None:
-    """Expected over the outcomes, in which no label is seen, it is the expected loss under the labels."""
-    rng = np.random.default_rng(seed)
-    eta, loss_hit, loss_miss = rng.uniform(0.05, 0.95, 4), rng.normal(size=4), rng.normal(size=4)
-    supervised = float(np.mean(eta * loss_hit + (1 - eta) * loss_miss))
-    p_pass = float(np.prod(eta))
-    risk = {passed: unbiased_risk([eta], [passed], [loss_hit], [loss_miss]) for passed in (False, True)}
-    assert p_pass * risk[True] + (1 - p_pass) * risk[False] == pytest.approx(supervised, abs=1e-13)
-    assert abs(risk[True] - risk[False]) > 1e-3
 
 
 def test_sure_tokens_have_sure_weights() -> None:

@@ -10,13 +10,11 @@ import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student_t
 
-from rbpx.display.vocabulary import spoken
 from rbpx.laws.numeric import neg_ln
 from rbpx.questions.emergence.laws import crossing, fit_joint, fit_windows
 from rbpx.status import Status
 from tests.support.asking import ask, imported
 from tests.support.crossings import LENGTHS, S, law
-from tests.support.filled import filled
 
 NUMBERS = attrgetter("C.value", "C.lo", "C.hi", "alpha.value", "alpha.stderr", "alpha.lo", "alpha.hi", "r2.value")
 ENDS = ("ln_S", "ln_lo", "ln_hi")
@@ -169,18 +167,6 @@ def test_a_crossing_beyond_all_floats_is_known_by_its_logarithm_only(shared_data
     found = crossing(fit_windows(sizes, p_MN[:, 3]), 0.9)
     assert (found["status"], found["S"], found["ln_hi"]) == (Status.beyond, None, None)
     assert found["ln_S"] > 700
-
-
-def test_the_first_line_has_the_counts_of_windows_and_an_interval_and_claims_no_more(tmp_path: Path) -> None:
-    asked = ask(filled(tmp_path / "store"), "emergence", k=[1, 10], n=[1, 2, 5], resamples=100)
-    said = asked.table(100, details=False).partition("\n")[0]
-    assert said.startswith("l gets 5 tokens in a row right at k = 10 in 47 of 256 windows (0.184 of them, 95 %: 0.0")
-    assert "times the 0.197 of independent tokens, which these windows do not tell apart" in said
-    assert said.endswith(" and R2 0.99, but is doubted: the points hardly tell a constant.")
-    rbp = next(row["p"] for row in asked.of_kind("windows") if (row["size"], row["k"], row["n"]) == ("l", 1, 1))
-    law = next(row for row in asked.of_kind("law") if (row["k"], row["n"]) == (1, 2))
-    half = law["params"]["half"]["S"] or law["params"]["half"]["law"]["S"]
-    assert f"; RBP_1^2, of independent tokens, is {rbp**2:.3g} and is one half at S = {spoken(half)}" in asked.words
 
 
 def test_imported_shares_without_counts_are_not_said_to_differ_from_independence(tmp_path: Path) -> None:

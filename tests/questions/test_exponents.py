@@ -12,8 +12,7 @@ from tests.support.synthetic import Truth, write_store
 
 def test_a_drawn_family_has_the_exponents_of_its_tokens(tmp_path: Path) -> None:
     store = write_store(tmp_path / "store", Truth(), seed=4, token_DT=np.tile(np.arange(60) % 3, (40, 1)))
-    asked = ask(store, "exponents", resamples=40)
-    (pair,) = asked.of_kind("pair")
+    (pair,) = ask(store, "exponents", resamples=40).of_kind("pair")
     S, loss, hits = [], [], []
     for run in sorted((store.root / "runs").glob("[!_]*")):
         tokens = columns_of(run, "tokens")
@@ -27,10 +26,6 @@ def test_a_drawn_family_has_the_exponents_of_its_tokens(tmp_path: Path) -> None:
     assert pair["drift"] == pytest.approx(drift, rel=1e-6, abs=1e-9)
     assert pair["difference_lo"] < pair["difference"] < pair["difference_hi"]
     assert pair["drift_lo"] <= 0 <= pair["drift_hi"]  # one exponent at every k is what was drawn
-    told = "cannot be told apart" if pair["difference_lo"] <= 0 <= pair["difference_hi"] else "different exponents"
-    difference = f"{pair['difference']:.4f}"
-    assert f"{told}: alpha of -ln RBP_1 minus that of cross-entropy is {difference}" in asked.words
-    assert f"alpha of -ln RBP_k changes by {pair['drift']:.4f} (" in asked.words
 
 
 def test_the_drift_is_that_of_all_k_and_not_of_those_that_agree(tmp_path: Path) -> None:

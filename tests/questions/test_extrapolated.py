@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rbpx.laws.prediction.prediction import find_crossings
 from tests.support.asking import Rows, ask, imported
-from tests.support.predictions import predict_batch
 
 S = np.geomspace(1e6, 1e9, 7)
 P = np.exp(-40 * S**-0.2 * np.exp(0.02 * np.array([1.0, -1, 1, 0, -1, 0.5, -0.5])))
@@ -35,12 +35,8 @@ def test_one_half_of_several_tokens_is_where_the_law_of_rbp_says(rows: Rows) -> 
     assert (of_1["method"], of_1["law"], of_5["method"]) == ("law", None, "combined")
     assert of_1["ln_S"] == pytest.approx((math.log(math.log(2)) - level) / slope, rel=1e-6)
     assert of_5["law"]["ln_S"] == pytest.approx((math.log(math.log(2) / 5) - level) / slope, rel=1e-6)
-    y_N = -np.log([float(f"{p:.12f}") for p in P])
-    assert None not in (of_5["S"], of_5["lo"])
-    for column, end in enumerate(("S", "lo", "hi")):
-        if of_5[end] is not None:
-            reached = predict_batch(np.round(S), y_N[None], of_5[end])[0, column]
-            assert reached == pytest.approx(math.log(2) / 5, rel=1e-6)
+    (found,) = find_crossings(np.round(S), -np.log([float(f"{p:.12f}") for p in P]), [math.log(2) / 5]) or []
+    assert [of_5[end] for end in ("ln_S", "ln_lo", "ln_hi")] == pytest.approx([found.value, found.lo, found.hi])
 
 
 def test_the_law_of_rbp_is_known_where_windows_of_one_token_are_not_asked_for(store: Path, rows: Rows) -> None:

@@ -64,8 +64,7 @@ def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path) -> None:
     assert (whole["n_scored"], whole["coverage"]) == (0, None)
 
     filled(store, sizes=["l"])
-    asked = ask(store, "forecasts")
-    *scored, whole = asked.rows
+    *scored, whole = forecasts(store)
     tokens = runs_by_size(store)["l"]
     rank = tokens["greater"] + tokens["ties"] + 1
     by_hand = {("rbp", k): -math.log(np.mean(rank <= k)) for k in (1, 10)}
@@ -76,14 +75,9 @@ def test_a_model_is_forecast_then_measured_then_scored(tmp_path: Path) -> None:
         assert [row[name] for name in ("y", "lo", "hi")] == [answer[name] for name in ("y", "lo", "hi")]
         assert row["measured"] == pytest.approx(by_hand[of], rel=1e-9)
         assert (row["outcome"] == "inside") == (row["lo"] <= by_hand[of] <= row["hi"])
-        sd = math.log(row["hi"] / row["lo"]) / (2 * 1.959963984540054)
-        assert row["in_sd"] == pytest.approx(math.log(by_hand[of] / row["y"]) / sd, rel=1e-9)
         assert row["size"] == "l"
     held = sum(row["outcome"] == "inside" for row in scored)
     assert (whole["n_scored"], whole["n_models"], whole["coverage"]) == (3, 1, pytest.approx(held / 3))
-    said = f"Of 3 forecasts of 1 model, measured since, {held} held: the measured value lies within the 95 % interval."
-    assert asked.words.startswith(said)
-    assert f" each model counted once, is {held / 3:.2f} (95 %: " in asked.words
 
 
 def test_a_model_that_was_there_before_does_not_count(store: Path, tmp_path: Path, cwd: Path) -> None:

@@ -123,18 +123,6 @@ def test_each_list_has_the_ids_whose_slope_says_so(tmp_path: Path) -> None:
         assert ids == wanted[::-sign][:3]
 
 
-def test_it_answers_how_many_ids_improve_and_what_the_first_carry(measured: Measured, every: Asked) -> None:
-    _, by_hand = occurrences(measured.store)
-    falls = {token_id: sum(nats[0] - nats[-1] for _, nats, _ in each) for token_id, each in by_hand.items()}
-    improve = [row["token_id"] for row in every.of_kind("token") if row["slope_hi"] is not None and row["slope_hi"] < 0]
-    of_improving = sorted((falls[each] for each in improve if falls[each] > 0), reverse=True)
-    told = every.table(100, details=False)
-    assert f" {len(of_improving)} of {len(by_hand):,} token ids are predicted better by l than by xs, " in told
-    carried = sum(of_improving[:5]) / sum(falls.values())
-    assert f"the 5 that improve most make {carried:.0%} of the fall of cross-entropy." in told
-    assert len([line for line in told.splitlines() if "%.." in line]) == 5
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

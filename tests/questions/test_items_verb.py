@@ -70,10 +70,6 @@ def test_scores_are_those_of_the_tokens_by_hand(store: Path, tokens: dict[str, A
     assert total["p_chance"] == pytest.approx(ways / 3**36)
     assert total["perplexity"] == pytest.approx(math.exp(np.mean(nats)), rel=1e-6)
     assert total["bits_per_byte"] == pytest.approx(sum(nats) / math.log(2) / n_bytes, rel=1e-6)
-    answer = told.table(100, details=False).partition("\n")[0]
-    assert f" is right on {np.mean(right):.3f} (95 %: " in answer
-    assert "of 36 items of" in answer
-    assert f", {'' if total['acc_lo'] > 1 / 3 else 'no '}better than guessing (0.333)" in answer
     assert sum(tied) > 0
 
 

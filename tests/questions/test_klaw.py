@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from rbpx.display.vocabulary import size_name
 from rbpx.laws.in_k import fit_k_law, nested_covariance
 from rbpx.status import Status
 from tests.support.asking import ask
@@ -61,14 +60,6 @@ def test_resamples_whose_loss_is_0_are_left_out_without_a_warning(tmp_path: Path
     """Of eight short documents some replicates hold hits alone at a large k; NumPy would say so on stderr."""
     asked = ask(filled(tmp_path / "store"), "klaw", resamples=100)
     assert len(asked.rows) == 4
-
-
-def test_the_first_sentence_has_the_slopes_of_the_first_and_the_last_model(tmp_path: Path) -> None:
-    asked = ask(write_store(tmp_path, Truth(scatter=0.01), seed=3), "klaw", resamples=50)
-    of_size = [row for row in asked.rows if row["law"] == "k_law"]
-    for row in (of_size[0], of_size[-1]):
-        slope = np.polyfit(np.log(row["params"]["k"]), np.log(row["params"]["y"]), 1)[0]
-        assert f"k^-{-slope:.3f} in {size_name(row['size'])}" in asked.table(100, details=False).partition("\n")[0]
 
 
 def test_what_a_tenfold_k_is_worth_is_counted_with_the_irreducible_part(tmp_path: Path) -> None:

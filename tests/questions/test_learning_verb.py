@@ -54,6 +54,7 @@ def test_what_is_learned_is_counted_by_a_loop(store: Path) -> None:
     assert [row["x"] for row in of_one] == pytest.approx(D)
     for at, row in enumerate(of_one):
         assert row["learned"] == pytest.approx(ranks[at:].all(axis=0).mean(), abs=1e-12)
+        assert row["settled"] == pytest.approx((ranks[at:] == ranks[-1]).all(axis=0).mean(), abs=1e-12)
         assert row["rbp"] == pytest.approx(ranks[at].mean(), abs=1e-12)
         assert row["passing"] == pytest.approx(row["rbp"] - row["learned"], abs=1e-12)
         assert row["learned_lo"] <= row["learned"] <= row["learned_hi"]

@@ -72,20 +72,6 @@ def test_the_correlation_of_gathered_hits_is_fitted_as_it_is_counted(asked: Aske
     assert abs(bias["measured"]["value"]) < abs(bias["none"]["value"]) / 2
 
 
-def test_the_first_line_has_the_exponent_of_the_outcomes_and_that_of_the_tokens(gathered: Path, asked: Asked) -> None:
-    line = asked.table(100, details=False).splitlines()[0]
-    law = laws([row for row in asked.rows if row["k"] == 10])[None, "free"]
-    ranks = {}
-    for run in (gathered / "runs").glob("[!_]*"):
-        tokens = columns_of(run, "tokens")
-        ranks[int(run.name.removeprefix("synthetic"))] = tokens["greater"] + tokens["ties"] + 1
-    y = [-math.log(np.mean(rank <= 10)) for rank in ranks.values()]
-    own = -np.polyfit(np.log(list(ranks)), np.log(y), 1)[0]
-    alpha = f"{law['alpha']:.4f} (95 %: {law['alpha_lo']:.4f} to {law['alpha_hi']:.4f})"
-    assert f"From whether sequences of 1 to 10 tokens are right as a whole, alpha of -ln RBP_10 is {alpha}" in line
-    assert f"; from the tokens one by one it is {own:.4f}" in line
-
-
 # --------------------------------------------------------------------------------------------------------- learners
 
 

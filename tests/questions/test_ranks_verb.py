@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from rbpx.laws.ranks.distribution import DISTRIBUTIONS as NAMES
-from rbpx.laws.ranks.family import FAMILIES
 from rbpx.store.store import Store
 from tests.same_answers.answers import STORES
 from tests.support.asking import Asked, ask
@@ -48,22 +46,6 @@ def test_each_run_has_six_distributions_of_which_the_best_has_the_least_aic(rank
         for r in over_all:
             lost = (best["loglik"] - r["loglik"]) / best["params"]["n_tokens"]
             assert r["params"]["nats_behind"] == pytest.approx(lost, abs=1e-9)
-
-
-def test_the_verdict_is_said_first(ranks: Asked) -> None:
-    """What describes the ranks better than the lognormal at how many sizes, and how far off the laws of that are."""
-    found, first = ranks.of_kind("distribution"), ranks.table(100, details=False).splitlines()[0]
-    aic = {name: np.array([row["aic"] for row in found if row["distribution"] == name]) for name in NAMES}
-    best = min(aic, key=lambda name: aic[name].sum())
-    better = int(np.sum(aic[best] < aic["lognormal_full"]))
-    assert best != "lognormal_full"
-    at = f"all {better}" if better == 4 else f"{better} of 4"
-    label = FAMILIES[best].label
-    verdict = f"not lognormal: {'an' if label[0] in 'aeiou' else 'a'} {label} fits them better at {at} sizes."
-    assert verdict in first
-    params = [row["params"] for row in found if row["distribution"] == "lognormal_paper"]
-    ratios = [each["derived_neg_ln_rbp"]["1"] / each["measured_neg_ln_rbp"]["1"] for each in params]
-    assert f"The lognormal implies -ln RBP_1 {np.exp(np.mean(np.log(ratios))):.2f} (95 %: " in first
 
 
 def test_the_measured_side_of_the_closure_is_what_fit_says(ranks: Asked, drawn: Path) -> None:
@@ -134,14 +116,6 @@ def test_the_terms_are_those_of_a_loop_over_the_tokens_and_the_jackknife_leaves_
             assert row[f"{of}_lo"] < row[f"{of}_hi"]
         # H is counted too small, and the rest therefore too large: its corrected share is the larger one.
         assert row["error_entropy_share_corrected"] > row["error_entropy_share"]
-
-
-def test_the_first_line_has_the_terms_of_the_largest_size_and_the_exponents(entropies: Asked) -> None:
-    said, last = entropies.table(100, details=False).partition("\n")[0], entropies.of_kind("terms")[-1]
-    (law,) = [row for row in entropies.of_kind("law") if row["law"] == "error_entropy"]
-    nats = f"{last['cross_entropy_nats']:.3f} nats, is the sum of error-entropy {last['error_entropy_nats']:.3f}"
-    assert nats in said
-    assert f"of error-entropy is {law['alpha']:.3f} (95 %: {law['alpha_lo']:.3f} to" in said
 
 
 def test_the_laws_of_entropy_are_lines_through_the_terms_and_their_shares(entropies: Asked) -> None:

@@ -48,16 +48,6 @@ def test_each_status_is_raised_by_the_world_that_its_page_names(status: Status, 
     assert status in RAISED[status].found(tmp_path / "store")
 
 
-def test_every_reason_stands_in_the_rows_and_the_first_is_the_status(fitted: Asked) -> None:
-    fits = {row["dataset"]: row for row in fitted.rows}
-    assert fits["flat"]["status"] == fits["turns"]["status"] == "no_trend"
-    assert "bends" in fits["turns"]["params"]["reasons"]
-    assert (fits["falls"]["status"], fits["falls"]["params"]["reasons"]) == ("ok", [])
-    assert "backtest_failed" in fits["stops"]["params"]["reasons"]
-    for row in fits.values():
-        assert row["status"] == (row["params"]["reasons"] or ["ok"])[0]
-
-
 def test_people_read_the_word_and_what_speaks_against_a_law(fitted: Asked, store: Path) -> None:
     said = fitted.words
     for value in {row["status"] for row in fitted.rows}:

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rbpx.store.store import Store
@@ -60,13 +59,7 @@ def test_the_best_of_a_budget_is_what_decide_says_unless_a_form_is_asked_for(dra
     assert row["optima"] == row["optima_as_stated"] == row["optima_with_head"] == []
 
 
-def test_it_answers_with_both_exponents_and_details_name_the_best_form_and_the_best_size(asked: Asked) -> None:
-    row, told = asked.rows[0], asked.table(100, details=False)
-    numbers = [[row[f"{name}{end}"] for end in ("", "_lo", "_hi")] for name in ("alpha", "beta")]
-    alpha, beta = (f"{value:.3f} (95 %: {lo:.3f} to {hi:.3f})" for value, lo, hi in numbers)
-    error = np.mean([abs(test["predicted"][0] / test["measured"] - 1) for test in row["params"]["held_out"]])
-    assert told.startswith(f"-ln RBP_1 falls as S^-{alpha} and D^-{beta} towards E = ")
-    assert f"told apart, and smaller runs predict the largest to {error:.1%}." in told
+def test_details_name_the_best_form_and_the_best_size(asked: Asked) -> None:
     for said in ("y = E + A S^-alpha + B D^-beta", "least AIC: chinchilla (kaplan +", "The best of a budget", "D/S"):
         assert said in asked.words
 

@@ -78,9 +78,6 @@ def test_histories_along_training_are_those_of_a_plain_count(tmp_path: Path) -> 
         }
         assert row["n_tokens"] == len(of_size) == 600
         assert {name: row[name] for name in plain} == {name: pytest.approx(n / 600) for name, n in plain.items()}
-        settled = [max([at for at in range(1, 6) if hits[at] != hits[at - 1]], default=0) for hits in of_size]
-        by = [row["settled"] for row in asked.of_kind("point") if row["size"] == size]
-        assert by == [pytest.approx(sum(at <= place for at in settled) / 600) for place in range(6)]
     named = [row for row in asked.of_kind("history") if row["history"] == "learned" and row["size"] == "640000"]
     assert [row["text"] for row in named] == [{0: "a", 1: "b", 2: "c"}[row["token_id"]] for row in named]
     assert len(named) == 2

@@ -42,10 +42,9 @@ def holds(row: dict[str, Any], truth: float) -> bool:
     return bool(row["lo"] <= truth <= row["hi"])
 
 
-def test_a_run_underway_ends_in_its_interval_and_the_sentence_says_by_what(tmp_path: Path) -> None:
+def test_a_run_underway_ends_in_its_interval(tmp_path: Path) -> None:
     hero = run("cosine", 9)
-    answer = asked(tmp_path, [*teachers(), *rows_of("hero", hero, SEEN)])
-    (row,) = answer.rows
+    (row,) = asked(tmp_path, [*teachers(), *rows_of("hero", hero, SEEN)]).rows
     truth = float(losses(hero.rate_T, scatter=0)[-1])
     assert (row["model"], row["S"], row["step"], row["of"]) == ("hero", 1e8, SEEN, 24000)
     assert (row["rests_on"], row["status"], row["loss"]) == ("same_size", "ok", hero.loss_N[119])
@@ -54,12 +53,6 @@ def test_a_run_underway_ends_in_its_interval_and_the_sentence_says_by_what(tmp_p
     nearest = TEACHERS["wsd"]
     drop = np.median(nearest.loss_N[-3:]) + np.median(hero.loss_N[117:120] - nearest.loss_N[117:120])
     assert row["params"]["by_drop"] == pytest.approx(drop, abs=1e-9)
-    said = answer.table(200, details=False).partition("\n")[0]
-    end = f"a cross-entropy of {row['y']:.3f} (95 %: {row['lo']:.3f} to {row['hi']:.3f})"
-    assert said == (
-        f"After step 12,000 of 24,000, hero will end at {end} if its learning rates keep to the plan; this rests on 2 "
-        "finished runs of its size."
-    )
 
 
 @pytest.mark.parametrize(
@@ -124,12 +117,7 @@ def test_what_cannot_be_predicted_is_said_beside_what_can(tmp_path: Path) -> Non
         "early": ("too_early", True, None),
         "left": ("leaves_law", False, 10000),
     }
-    endings, laws = answer.results[0].tables
-    assert [row["rests_on"] for row in endings.records() if row["y"] is None] == [None, None]
-    shown = ("alpha", "progress_to_come", "annealing_to_come", "widened", "spikes")
     (of,) = [row["params"] for row in answer.rows if row["model"] == "left"]
-    assert [{name: row[name] for name in shown} for row in laws.records()] == [{name: of[name] for name in shown}]
-    assert "The law of each run" not in answer.table(100, details=False)
     assert f"{of['progress_to_come']:.3g}" in answer.words.split("The law of each run")[1]
     assert "From step 10,000 on its losses have risen off their law." in answer.words
     assert "early is at step 1,000 of 24,000. Too few states follow" in answer.words

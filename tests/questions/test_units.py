@@ -37,14 +37,6 @@ def test_units_are_those_of_a_loop_over_the_tokens(measured: Measured) -> None:
         assert row["rbp_at_0.01_V"] == pytest.approx(sum(r <= 3.2 for r in rank) / n)
 
 
-def test_the_first_sentence_is_the_loss_of_the_last_model_and_its_median_rank(measured: Measured) -> None:
-    said = ask(measured.store, "units", resamples=50).table(100, details=False)
-    run = runs_by_size(measured.store)["l"]
-    n_bytes = manifests(measured.store)[run["run_id"]]["n_bytes_scored"]
-    assert said.startswith(f"l takes {-run['logprob'].astype(float).sum() / math.log(2) / n_bytes:.3f} (95 %: ")
-    assert f"has half of the true tokens within its {np.median(rank_by_hand(run, 'pessimistic')) / 320:.2%}" in said
-
-
 def test_a_run_that_does_not_know_its_bytes_has_no_bits_per_byte(tmp_path: Path) -> None:
     write_store(tmp_path / "store", Truth(S=(1000,)), seed=1)
     for run in Store(tmp_path / "store").run_ids():

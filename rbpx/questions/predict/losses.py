@@ -173,7 +173,8 @@ def _sentences(group: Group, found: Sequence[CalibrationPrediction]) -> Iterator
 
     predictions = _predictions(found)
     if not any(len(of.pairs.x_N) for of in found):
-        yield f"Nothing to predict: no model with {group.on.law} on {group.on.dataset} is known on {group.first.dataset}."
+        on, here = group.on, group.first.dataset
+        yield f"Nothing to predict: no model with {on.law} on {on.dataset} is known on {here}."
     elif not predictions:
         yield (
             f"Nothing to predict: every model on {group.on.dataset} is on {group.first.dataset} too. For another one "
