@@ -129,15 +129,6 @@ def test_a_fact_of_no_type_or_range_of_its_column_leaves_that_run_out_and_names_
     assert [line for line in skipped if line.startswith(f"run {path.parent.name}: it is corrupt: manifest.json ")]
 
 
-def test_a_number_of_5000_digits_is_one_line(own_store: Path, cwd: Path) -> None:
-    path = manifest(own_store)
-    path.write_text(path.read_text().replace("16000", "9" * 5000).split(', "seal"')[0] + "}")
-    answer = here("fit", "k=1", "resamples=20", "--store", own_store, cwd=cwd, check=0)
-    (line,) = answer.stderr.splitlines()
-    assert line.startswith(f"rbpx: run {path.parent.name} in store={own_store} is left out: ")
-    assert len(line) < 500
-
-
 # ---------------------------------------------------------------------------------------------------------------- cells
 
 LIES: dict[str, dict[str, Any]] = {

@@ -109,18 +109,15 @@ def test_the_files_that_were_refused_could_have_been_read(places: dict[str, Path
         assert duckdb.connect(":memory:").sql(asked).to_arrow_table().num_rows
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_values_that_python_has_no_number_for_are_shown(form: str, drawn: Path, cwd: Path) -> None:
-    values = ("INTERVAL '9 years'", "'\\x00'::BLOB", "'nan'::DOUBLE")
-    query = f"SELECT {', '.join(f'{value} AS v{at}' for at, value in enumerate(values))}"
-    assert here("sql", query, "--store", drawn, "--format", form, cwd=cwd, check=0).stdout
-
-
-def test_exact_numbers_of_sql_are_numbers_in_json(drawn: Path, cwd: Path) -> None:
-    query = "SELECT sum(n_tokens) AS n, 0.25 AS quarter, 3.0 AS three, [1.5] AS inner FROM runs"
-    answer = here("sql", query, "--store", drawn, "--format", "json", cwd=cwd, check=0).stdout
+def test_numbers_of_sql_are_numbers_in_json_and_what_python_has_no_number_for_is_shown(drawn: Path, cwd: Path) -> None:
+    values = {"n": "sum(n_tokens)", "quarter": "0.25", "three": "3.0", "inner": "[1.5]"}
+    values |= {"years": "INTERVAL '9 years'", "blob": "'\\x00'::BLOB", "nan": "'nan'::DOUBLE"}
+    query = f"SELECT {', '.join(f'{value} AS {name}' for name, value in values.items())} FROM runs"
+    asked = ("sql", query, "--store", drawn, "--format")
+    (row,) = json.loads(here(*asked, "json", cwd=cwd, check=0).stdout)
     n_tokens = sum(manifest["n_tokens"] for manifest in manifests(drawn).values())
-    assert json.loads(answer) == [{"n": n_tokens, "quarter": 0.25, "three": 3, "inner": [1.5]}]
+    assert row == row | {"n": n_tokens, "quarter": 0.25, "three": 3, "inner": [1.5], "years": "9 years", "nan": None}
+    assert [here(*asked, form, cwd=cwd, check=0).stdout.count("9 years") for form in ("table", "csv")] == [1, 1]
 
 
 ANSWERED = {

@@ -46,6 +46,16 @@ def halves(folder: str, split: str, rows: Sequence[Row]) -> dict[str, bytes]:
     }
 
 
+def in_parquet(subsets: dict[str, dict[str, Sequence[Row]]]) -> dict[str, bytes]:
+    """A dataset with a folder for each subset, and each split in two files."""
+    places = {subset: {split: f"{subset}/{split}-*" for split in splits} for subset, splits in subsets.items()}
+    files = {"README.md": card(places)}
+    for subset, splits in subsets.items():
+        for split, rows in splits.items():
+            files |= halves(subset, split, rows)
+    return files
+
+
 def sentence(kind: str, n: int) -> str:
     """A made-up text of its own for each number."""
     return f"{kind} {n}: the sea reads nothing, letter {n * n % 97}, line {n}. " * (1 + n % 3)
@@ -78,22 +88,13 @@ def add_known(hub: Hub, shared: Path) -> None:
     hotpot = json.loads((shared / "hotpot_dev_v1_simplified.json").read_text("utf-8"))
     hotpot = [{"id": str(n), **row, "context": {"title": ["A"], "sentences": [["b"]]}} for n, row in enumerate(hotpot)]
     wikitext = wikitext_rows(shared / "wikitext-2-raw-test.txt")
-    name = "openai_humaneval"
-    humaneval_files = {f"{name}/test-00000-of-00001.parquet": parquet(humaneval, 50)}
-    hub.add("openai/openai_humaneval", {"README.md": card({name: {"test": f"{name}/test-*"}})} | humaneval_files)
-    two = {subset: {"train": f"{subset}/train-*", "test": f"{subset}/test-*"} for subset in ("main", "socratic")}
-    splits = halves("main", "test", gsm8k) | halves("main", "train", gsm8k[:9])
-    hub.add("openai/gsm8k", {"README.md": card(two)} | splits | halves("socratic", "test", gsm8k[:9]))
-    places = {split: f"distractor/{split}-*" for split in ("train", "validation")}
-    splits = halves("distractor", "validation", hotpot[:300]) | halves("distractor", "train", hotpot[300:2000])
-    hub.add("hotpotqa/hotpot_qa", {"README.md": card({"distractor": places, "fullwiki": places})} | splits)
-    subset = "wikitext-2-raw-v1"
-    splits = halves(subset, "test", wikitext) | halves(subset, "train", wikitext[:20])
-    places = {split: f"{subset}/{split}-*" for split in ("test", "train")}
-    hub.add("Salesforce/wikitext", {"README.md": card({subset: places})} | splits)
-    pages = {"README.md": card({s: {"train": f"{s}/train-*"} for s in ("20231101.de", "20231101.en")})}
-    pages |= halves("20231101.en", "train", WIKIPEDIA) | halves("20231101.de", "train", WIKIPEDIA[:9])
-    hub.add("wikimedia/wikipedia", pages)
+    hub.add("openai/openai_humaneval", in_parquet({"openai_humaneval": {"test": humaneval}}))
+    hub.add("openai/gsm8k", in_parquet({"main": {"test": gsm8k, "train": gsm8k[:9]}, "socratic": {"test": gsm8k[:9]}}))
+    splits = {"validation": hotpot[:300], "train": hotpot[300:2000]}
+    hub.add("hotpotqa/hotpot_qa", in_parquet({"distractor": splits, "fullwiki": {"train": hotpot[:9]}}))
+    hub.add("Salesforce/wikitext", in_parquet({"wikitext-2-raw-v1": {"test": wikitext, "train": wikitext[:20]}}))
+    articles = {"20231101.de": {"train": WIKIPEDIA[:9]}, "20231101.en": {"train": WIKIPEDIA}}
+    hub.add("wikimedia/wikipedia", in_parquet(articles))
     web = {"README.md": card({"en": {"train": "en/c4-train.*.json.gz", "validation": "en/c4-validation.*.json.gz"}})}
     web["en/c4-train.00000-of-01024.json.gz"] = gzip.compress(jsonl(C4[:5]))
     web["en/c4-validation.00000-of-00008.json.gz"] = gzip.compress(jsonl(C4[:25]))
