@@ -24,7 +24,6 @@ from rbpx.laws.arguments import (
     numbers,
     one_sign,
     positive,
-    real,
 )
 from rbpx.laws.intervals.bootstrap import bootstrap
 from rbpx.laws.intervals.estimate import LEVEL, Replicates
@@ -36,7 +35,7 @@ from rbpx.laws.prediction.judged import Odds, fit_judged, predict_judged
 from rbpx.laws.prediction.verdict import with_reasons
 from rbpx.laws.ranks.distribution import DISTRIBUTIONS, fit_distributions
 from rbpx.laws.ranks.family import RankFit
-from rbpx.laws.schedule.law import ScheduleLaw, Training, fit_trainings, rates_of
+from rbpx.laws.schedule.law import ScheduleLaw, Training, fit_trainings
 from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.fixed_parameters import fit_surface_with_priors
 from rbpx.laws.surface.judged import JudgedSurface
@@ -292,17 +291,9 @@ def fit_schedule(rates: Sequence[ArrayLike], losses: Sequence[ArrayLike], *, lev
         ('ok', (20000,))
     """
     level_of(level)
-    runs = []
     if not len(rates) or len(rates) != len(losses):
         raise ValueError(f"rates and losses are lists with an array for each run, got {len(rates)} and {len(losses)}")
-    for rate_T, loss_T in zip(rates, losses, strict=True):
-        rate_T, loss_T = rates_of(rate_T), real("losses", loss_T)
-        if loss_T.ndim != 1 or len(loss_T) > len(rate_T):
-            raise ValueError(
-                f"a run has losses {list(loss_T.shape)} but rates {list(rate_T.shape)}; give a rate for each step"
-            )
-        known_N = np.flatnonzero(np.isfinite(loss_T))
-        runs.append(Training(rate_T, np.asarray(known_N + 1, np.float64), loss_T[known_N]))
+    runs = [Training.of(*each) for each in zip(rates, losses, strict=True)]
     return replace(fit_trainings(runs), level=level)
 
 

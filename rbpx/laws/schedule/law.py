@@ -43,6 +43,24 @@ class Training:
     loss_N: Floats
     S: float | None = None
 
+    @classmethod
+    def of(cls, rates: ArrayLike, losses: ArrayLike = ()) -> "Training":
+        """A run by the rates of all steps and the losses of the first ones, NaN where unknown.
+
+        Raises:
+            ValueError: rates are no list of numbers from 0 up, one of them above 0, or a step has a loss without one.
+        """
+        rate_T, loss_T = real("rates", rates), real("losses", losses)
+        wrong_T = rate_T[~((rate_T >= 0) & np.isfinite(rate_T))]
+        if rate_T.ndim != 1 or len(wrong_T) or not np.any(rate_T):
+            got = wrong_T[0] if len(wrong_T) else f"{rate_T.tolist()}"[:40]
+            raise ValueError(f"rates of a run are numbers from 0 up, above 0 at a step; got {got}")
+        if loss_T.ndim != 1 or len(loss_T) > len(rate_T):
+            each = f"losses {list(loss_T.shape)} but rates {list(rate_T.shape)}"
+            raise ValueError(f"a run has {each}; give a rate for each step")
+        known_N = np.flatnonzero(np.isfinite(loss_T))
+        return cls(rate_T, np.asarray(known_N + 1, np.float64), loss_T[known_N])
+
     @cached_property
     def peak(self) -> float:
         """The highest rate."""
@@ -109,20 +127,6 @@ class Training:
         return x_B, a_B, np.array([np.median(loss_N[in_N]) for in_N in each]), np.full(len(each), scatter)
 
 
-def rates_of(rates: ArrayLike) -> Floats:
-    """The learning rates of the steps of a plan.
-
-    Raises:
-        ValueError: they are no list of numbers from 0 up, one of them above 0.
-    """
-    rate_T = real("rates", rates)
-    wrong_T = rate_T[~((rate_T >= 0) & np.isfinite(rate_T))]
-    if rate_T.ndim != 1 or len(wrong_T) or not np.any(rate_T):
-        got = wrong_T[0] if len(wrong_T) else f"{rate_T.tolist()}"[:40]
-        raise ValueError(f"rates of a run are numbers from 0 up, above 0 at a step; got {got}")
-    return rate_T
-
-
 @dataclass(frozen=True)
 class ConstantsPrior:
     """What is known of the constants beforehand: their mean, [4], and covariance, [4, 4]."""
@@ -164,8 +168,7 @@ class ScheduleLaw(Doubted):
 
     def predict(self, rates: ArrayLike) -> Floats:
         """The loss in nats at each step of a plan of learning rates, from step 1."""
-        plan = Training(rates_of(rates), np.empty(0), np.empty(0))
-        return self.loss(*plan.clocks(self.peak))
+        return self.loss(*Training.of(rates).clocks(self.peak))
 
     def loss(self, x: Floats, a: Floats) -> Floats:
         """The loss at progress x and annealing a; NaN without a law."""
