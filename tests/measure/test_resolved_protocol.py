@@ -20,7 +20,7 @@ TEXTS = [Document(n, str(n), "The sea reads nothing. " * (n + 2)) for n in range
 def resolved(arch: str, **how: Any) -> ResolvedProtocol:
     tokenizer = build_tokenizer(arch)
     loaded: Any = SimpleNamespace(tokenizer=tokenizer, tokenizer_hash=hash_tokenizer(tokenizer), n_rows=VOCAB_ROWS)
-    return ResolvedProtocol(loaded, **{"window": 20, "stride": None, "bos": Bos.tokenizer, "padding": Padding.counted,
+    return ResolvedProtocol(loaded, **{"window": 20, "stride": 5, "bos": Bos.tokenizer, "padding": Padding.counted,
                               "unscored": [], **how})  # fmt: skip
 
 
@@ -42,8 +42,8 @@ OTHERS = {
     "nothing": lambda: resolved("gpt2").windows(TEXTS),
     "tokenizer": lambda: resolved("opt").windows(TEXTS),
     "window": lambda: resolved("gpt2", window=19).windows(TEXTS),
-    "stride": lambda: resolved("gpt2", stride=5).windows(TEXTS),
-    "prefix": lambda: resolved("gpt2", stride=5, prefix=40).windows(TEXTS),
+    "stride": lambda: resolved("gpt2", stride=6).windows(TEXTS),
+    "prefix": lambda: resolved("gpt2", prefix=40).windows(TEXTS),
     "bos": lambda: resolved("gpt2", bos=Bos.add).windows(TEXTS),
     "unscored": lambda: resolved("gpt2", unscored=[40]).windows(TEXTS),
     "text": lambda: resolved("gpt2").windows([*TEXTS[:4], replace(TEXTS[4], text="The sea is still.")]),

@@ -116,7 +116,8 @@ def test_a_model_whose_cache_does_not_continue_reads_each_choice_whole(
 
 def test_memory_that_runs_out_with_shared_beginnings_halves_the_batches(shaped: Callable[[str], LoadedModel]) -> None:
     loaded = shaped("gpt2")
-    windows = cut_as_harness(documents(QUESTIONS, before=EXAMPLES), loaded.tokenizer, 512)
+    questions = [f"{number}: {question}" for number in range(6) for question in QUESTIONS]
+    windows = cut_as_harness(documents(questions, before=EXAMPLES), loaded.tokenizer, 512)
     alone = measure(loaded, windows, 1)
     longest = max(window.n_read for window in windows)
     advances: list[int] = []
