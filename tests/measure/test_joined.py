@@ -15,7 +15,7 @@ from tests.support.stores import cell_records, columns_of, manifests
 
 # The tiny tokenizer makes one token of "the": the wrong choice of JOINS has none of its own.
 ITEMS: list[dict[str, Any]] = [{"q": f"which {n}", "c": [" salt", " rope"], "r": n % 2} for n in range(20)]
-JOINS = {"q": "th", "c": ["e", " salt"], "r": 1}
+JOINS = {"q": "th", "c": [" salt", "e"], "r": 0}
 AT = 7  # its row, from 0
 
 
@@ -95,7 +95,7 @@ def test_the_cell_is_refused_where_that_is_asked_for_and_nothing_is_written(
     root, _ = store
     before = manifests(root)
     said = measure(root, model, joining, "dataset.joined=refuse", check=2)
-    assert f"item {AT + 1}, choice 0, has the target 'e', which the tokenizer joins to its context" in said
+    assert f"item {AT + 1}, choice 1, has the target 'e', which the tokenizer joins to its context" in said
     assert manifests(root) == before
 
 
