@@ -1,4 +1,4 @@
-"""Sweeps: models loaded once, a text that is wrong."""
+"""Sweeps: models loaded once."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import here
-from tests.support.stores import Family, cell_records, run_folders
+from tests.support.stores import Family, run_folders
 
 
 def test_a_model_is_loaded_once_for_all_texts_of_a_sweep(
@@ -27,13 +27,3 @@ def test_a_model_is_loaded_once_for_all_texts_of_a_sweep(
     here("measure", "-m", *words, "dataset=pydoc,stdlib", "limit=2", *store, cwd=cwd, check=0)
     assert loaded == ["xs", "s"]
     assert len(run_folders(tmp_path / "store")) == 4
-
-
-def test_a_text_that_is_wrong_does_not_stop_the_others_of_a_sweep(family: Family, cwd: Path, tmp_path: Path) -> None:
-    words = [word for word in family.words("xs") if not word.startswith("dataset")]
-    store = ("--store", tmp_path / "store")
-    answer = here("measure", "-m", *words, "dataset=file,pydoc", "limit=2", *store, cwd=cwd, check=1)
-    assert [line for line in answer.stderr.splitlines() if line.startswith("rbpx: ")] == [
-        "rbpx: dataset=file needs dataset.path=FILE, a text, JSONL, CSV or Parquet file, a folder of them, or a glob"
-    ]
-    assert [cell["dataset"] for cell in cell_records(tmp_path / "store")] == ["pydoc"]

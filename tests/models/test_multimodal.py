@@ -12,11 +12,10 @@ from torch import nn
 from rbpx.errors import RbpxError
 from rbpx.models.architecture import auto_class, read_architecture, total_params
 from tests.support.architectures import on_meta, tiny_config, tiny_multimodal
-from tests.support.checkpoints import TINY_TEXT, build_tokenizer
+from tests.support.checkpoints import build_tokenizer
 from tests.support.commands import here
-from tests.support.measuring import assert_same_rows, load, measure, windows_of
+from tests.support.measuring import load
 from tests.support.multimodal import check_size
-from tests.support.reference import reference_rows
 
 # Towers for images or sounds; text in a class of its own (Llama 4, Qwen 3.5, Mllama), or in the whole alone.
 KINDS = ("gemma3", "gemma4", "idefics3", "llama4", "llava_next", "mistral3", "mllama", "paligemma", "qwen2_audio")
@@ -81,16 +80,6 @@ def test_logits_are_those_that_the_whole_model_makes_of_text_alone(model_type: s
         logits_BTV = loaded.model(input_ids=ids_BT).logits
     assert float(expected_BTV.std()) > 0.1
     torch.testing.assert_close(logits_BTV, expected_BTV, rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("model_type", ["llama4", "mistral3", "qwen3_vl"])
-def test_rows_of_batches_are_those_of_the_whole_model_read_token_by_token(model_type: str, tmp_path: Path) -> None:
-    whole = whole_model(model_type, tmp_path)
-    loaded = load(tmp_path)
-    windows = windows_of(loaded, TINY_TEXT)
-    special = set(loaded.tokenizer.all_special_ids)
-    expected = [(w.doc_id, *row) for w in windows for row in reference_rows(whole, w.ids.tolist(), special)]
-    assert_same_rows(measure(loaded, windows), expected)
 
 
 @pytest.mark.parametrize(("model_type", "tower"), [("mistral3", "vision_tower"), ("llama4", "vision_model")])
