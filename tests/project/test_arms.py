@@ -6,7 +6,7 @@ import math
 import pandas as pd
 import pytest
 
-from experiments.arms import ARMS, CHANCE, COLUMNS, judge, robustness, summary
+from experiments.arms import ARMS, COLUMNS, judge, robustness, summary
 
 SIZES = {"3k": 3e3, "7k": 7e3, "25k": 25e3, "85k": 85e3, "200k": 200e3}
 OVERCONFIDENT, A, B = 1.2, 0.9, 1.3  # cross-entropy of one arm over that at T*; -ln p = A f^B
@@ -58,23 +58,6 @@ def test_no_prediction_has_seen_the_largest_size() -> None:
     one, changed = judge(table), judge(other)
     assert (one["predicted"] == changed["predicted"]).all()
     assert (one["given"] != changed["given"]).all()
-
-
-@pytest.mark.parametrize("task", CHANCE)
-def test_accuracy_above_chance_is_learned_in_one_arm_and_found_in_the_other(task: str) -> None:
-    """Small models at chance, cross-entropy moved by the arm: only -ln RBP_1 gives the accuracy of the other arm."""
-    table = drawn()
-    table = table[table["text"] == "stdlib"].assign(text=task)
-    ranks = table[table["quantity"] == "RBP_1"]
-    accuracy = CHANCE[task] + (1 - CHANCE[task]) * ranks["value"].map(
-        lambda rbp: math.exp(-1.7 * (-math.log(rbp)) ** 4)
-    )
-    judged = judge(pd.concat([table, ranks.assign(quantity="accuracy", value=accuracy)]))
-    judged = judged[(judged["target"] == "accuracy") & (judged["across"] == "other arm")]
-    error = judged.groupby("contestant")["error"].max()
-    assert error["RBP"] == pytest.approx(0, abs=1e-6)
-    assert error["CE at T*"] == pytest.approx(0, abs=1e-6)
-    assert error["CE"] > 0.02
 
 
 def test_dividing_the_logits_moves_what_cross_entropy_says_and_nothing_that_ranks_say() -> None:

@@ -13,9 +13,19 @@ from scipy.stats import t as student_t
 from rbpx.questions.compare.meeting import RunTokens, meet
 from rbpx.questions.compare.parts import kind_of, part_of
 from tests.support.asking import Asked, ask, refused
-from tests.support.byte_nats import byte_nats
 from tests.support.filled import filled
 from tests.support.stores import reseal, runs_by_size, without_bytes
+
+
+def byte_nats(tokens: RunTokens) -> dict[tuple[int, int], float]:
+    """Nats of each byte, by a loop; a token without bytes gives its nats to the one before it, if there is one."""
+    owned: list[list[Any]] = []
+    for doc, begin, length, nats in zip(tokens.doc_N, tokens.begin_N, tokens.length_N, tokens.nats_N, strict=True):
+        if length:
+            owned.append([doc, begin, length, nats])
+        elif owned and owned[-1][0] == doc and owned[-1][1] + owned[-1][2] == begin:
+            owned[-1][3] += nats
+    return {(doc, begin + i): nats / length for doc, begin, length, nats in owned for i in range(length)}
 
 
 @pytest.fixture(scope="module")

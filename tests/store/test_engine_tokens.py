@@ -4,7 +4,6 @@ The answers of vLLM and SGLang are made from their documented schemas, with the 
 none was recorded from a live engine.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.support.commands import Answer
 from tests.support.composed import here
 from tests.support.imports import bring_words
 from tests.support.stores import runs_by_size
+from tests.support.tables import write_table
 
 NAMES = ("family=theirs", "dataset=letters", "dtype=bfloat16", "engine_version=0.11.0")
 
@@ -47,11 +47,6 @@ def as_sglang(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"text": "", "meta_info": {"prompt_tokens": len(told), "input_token_logprobs": told}}
 
 
-def write(path: Path, *values: object) -> Path:
-    path.write_text("".join(json.dumps(value) + "\n" for value in values), encoding="utf-8")
-    return path
-
-
 def bring(file: Path, store: Path, cwd: Path, *words: object, check: int = 0) -> Answer:
     return bring_words("tokens", file, *NAMES, *words, "--store", store, cwd=cwd, check=check)
 
@@ -65,7 +60,7 @@ def test_ranks_that_vllm_tells_are_pessimistic_ones_and_answer_no_other_rule(
     drawn: Path, cwd: Path, tmp_path: Path
 ) -> None:
     store, tokens = tmp_path / "store", runs_by_size(drawn)["m"]
-    file = write(tmp_path / "m.jsonl", *(as_vllm(rows, 7) for rows in columns_by_document(tokens).values()))
+    file = write_table(tmp_path / "m.jsonl", [as_vllm(rows, 7) for rows in columns_by_document(tokens).values()])
     words = ("engine=vllm", "size=m", "S=1000", f"vocab_size={tokens['vocab_size']}")
     assert "pessimistic ranks" in bring(file, store, cwd, *words).stderr
     query = "SELECT k, rbp, n_tokens FROM observations WHERE ties = 'pessimistic'{} ORDER BY k"
@@ -85,7 +80,7 @@ def test_ranks_that_vllm_tells_are_pessimistic_ones_and_answer_no_other_rule(
 
 def test_logprobs_without_ranks_are_kept_and_no_rank_is_made_of_them(drawn: Path, cwd: Path, tmp_path: Path) -> None:
     store, tokens = tmp_path / "store", runs_by_size(drawn)["m"]
-    file = write(tmp_path / "s.jsonl", *(as_sglang(rows) for rows in columns_by_document(tokens).values()))
+    file = write_table(tmp_path / "s.jsonl", [as_sglang(rows) for rows in columns_by_document(tokens).values()])
     said = bring(file, store, cwd, "engine=sglang", "size=m", "S=1000", f"vocab_size={tokens['vocab_size']}").stderr
     assert "not the rank of every token" in said
     (run,), none = asked(store, "SELECT n_tokens, cross_entropy_nats FROM runs", "FROM observations")
@@ -100,7 +95,7 @@ def test_logprobs_without_ranks_are_kept_and_no_rank_is_made_of_them(drawn: Path
 def test_a_table_with_ties_apart_answers_every_rule(drawn: Path, cwd: Path, tmp_path: Path) -> None:
     store, tokens = tmp_path / "store", runs_by_size(drawn)["l"]
     rows = [row for of in columns_by_document(tokens).values() for row in of]
-    file = write(tmp_path / "t.jsonl", *rows)
+    file = write_table(tmp_path / "t.jsonl", rows)
     bring(file, store, cwd, "engine=mine", "size=l", "S=1000", f"vocab_size={tokens['vocab_size']}")
     rules = [f"SELECT rbp, n_tokens FROM rbp_at(3, '{rule}')" for rule in ("pessimistic", "optimistic", "mid")]
     ours = [f"{query} WHERE run_id = '{tokens['run_id']}'" for query in rules]
@@ -109,7 +104,7 @@ def test_a_table_with_ties_apart_answers_every_rule(drawn: Path, cwd: Path, tmp_
 
 def test_half_a_character_of_a_token_is_kept_as_its_escape(cwd: Path, tmp_path: Path) -> None:
     told = [None, {"3": {"logprob": -1.0, "rank": 2, "decoded_token": "a\ud83d"}}]
-    file = write(tmp_path / "rows.jsonl", {"prompt_logprobs": told, "prompt_token_ids": [0, 3]})
+    file = write_table(tmp_path / "rows.jsonl", [{"prompt_logprobs": told, "prompt_token_ids": [0, 3]}])
     bring(file, tmp_path / "store", cwd, "engine=vllm", "size=s", "S=10", "vocab_size=5")
     ((row,),) = asked(tmp_path / "store", "SELECT text FROM vocab WHERE token_id = 3")
     assert row["text"] == r"a\ud83d"

@@ -3,7 +3,6 @@
 The files are made as its 0.4.13 writes them (loggers/evaluation_tracker.py), with sums of a run that rbpx measured.
 """
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from rbpx.store.imports.harness_samples import read_samples
 from tests.support.imports import bring_words, imported
+from tests.support.tables import write_table
 
 NAMES = ("source=lm_eval", "family=theirs", "size=7b", "S=6500000000")
 
@@ -32,18 +32,13 @@ def sample(item: int, answers: list[Any], right: object, texts: list[list[str]],
     }
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 def test_sums_and_errors_are_those_of_a_loop(tmp_path: Path, cwd: Path) -> None:
     nats, texts = [3.0, 8.0, 1.0, 2.5], [" ab", " of the", "é", " x"]
     rows = [
         sample(at, [[str(-n), str(at % 2 == 0)]], text, [["A context  ", text]], perplexity=-n, acc=int(at % 2 == 0))
         for at, (n, text) in enumerate(zip(nats, texts, strict=True))
     ]
-    file = write(tmp_path / "samples_own_task_2026-08-01T10-11-12.345678.jsonl", rows)
+    file = write_table(tmp_path / "samples_own_task_2026-08-01T10-11-12.345678.jsonl", rows)
     scored = read_samples(file)
     n_bytes = [2 + len(text.encode()) for text in texts]  # the white space before a target is its own
     ratio = sum(nats) / sum(n_bytes)
@@ -62,10 +57,10 @@ def test_sums_and_errors_are_those_of_a_loop(tmp_path: Path, cwd: Path) -> None:
 def test_whole_texts_have_bits_and_generated_answers_a_score_alone(tmp_path: Path) -> None:
     text = "Ten ships."
     rolling = sample(0, ["-12.5"], text, [[text]], bits_per_byte=[-12.5, 10])
-    scored = read_samples(write(tmp_path / "rolling.jsonl", [rolling]))
+    scored = read_samples(write_table(tmp_path / "rolling.jsonl", [rolling]))
     assert (scored.accuracy, scored.bits_per_byte) == (None, pytest.approx(12.5 / 10 / math.log(2)))
     generated = [sample(at, ["42"], "42", [["Q", "{'until': []}"]], exact_match=float(at)) for at in range(2)]
-    scored = read_samples(write(tmp_path / "generated.jsonl", generated))
+    scored = read_samples(write_table(tmp_path / "generated.jsonl", generated))
     assert (scored.metric, scored.accuracy, scored.bits_per_byte) == ("exact_match", 0.5, None)
 
 
@@ -77,7 +72,7 @@ def test_the_answers_of_one_filter_of_several_are_those_that_count(tmp_path: Pat
         for name, matches in right.items()
         for at, match in enumerate(matches)
     ]
-    file = write(tmp_path / "samples.jsonl", rows)
+    file = write_table(tmp_path / "samples.jsonl", rows)
     for name, matches in right.items():
         scored = read_samples(file, filter_name=name)
         assert (scored.n_items, scored.accuracy) == (4, sum(matches) / 4)
@@ -86,4 +81,4 @@ def test_the_answers_of_one_filter_of_several_are_those_that_count(tmp_path: Pat
 def test_a_target_of_thousands_of_digits_is_no_number_of_a_choice(tmp_path: Path) -> None:
     answers, texts = [["-1.0", "True"], ["-2.0", "False"]], [["Q", " a"], ["Q", " b"]]
     rows = [sample(at, answers, right, texts, acc=1) for at, right in enumerate(("9" * 5000, "1"))]
-    assert read_samples(write(tmp_path / "samples.jsonl", rows)).bits_per_byte is None
+    assert read_samples(write_table(tmp_path / "samples.jsonl", rows)).bits_per_byte is None

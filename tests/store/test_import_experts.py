@@ -6,24 +6,27 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.asking import imported
 from tests.support.composed import here, rows_of
-from tests.support.imports import bring
 
 SPARSE = 4  # S is so many times the active parameters of the models with experts
 
 
 @pytest.fixture
-def store(tmp_path: Path, cwd: Path) -> Path:
+def store(tmp_path: Path) -> Path:
     """Losses 3 + 400 N^-0.3 + 400 D^-0.3 of models with N active parameters, 4 N in all."""
-    lines = ["model,S,active_params,D,dataset,loss_nats"]
-    for N in (1e7, 2e7, 4e7, 8e7, 16e7):
-        for D in (2e8, 8e8, 32e8):
-            loss = 3 + 400 * N**-0.3 + 400 * D**-0.3
-            lines.append(f"m{N:g}-{D:g},{SPARSE * N:.0f},{N:.0f},{D:.0f},c4,{loss:.6f}")
-    file, store = tmp_path / "moe.csv", tmp_path / "store"
-    file.write_text("\n".join(lines), encoding="utf-8")
-    bring(file, store, cwd, "source=them", "family=moe")
-    return store
+    rows = [
+        {
+            "model": f"m{N:g}-{D:g}",
+            "S": SPARSE * N,
+            "active_params": N,
+            "D": D,
+            "loss_nats": 3 + 400 * (N**-0.3 + D**-0.3),
+        }
+        for N in (1e7, 2e7, 4e7, 8e7, 16e7)
+        for D in (2e8, 8e8, 32e8)
+    ]
+    return imported(tmp_path / "store", rows, family="moe", dataset="c4")
 
 
 def asked(store: Path, cwd: Path, *words: str) -> list[dict[str, Any]]:
@@ -44,11 +47,8 @@ def test_a_law_in_all_parameters_is_exact_where_losses_fall_in_them(tmp_path: Pa
     """Losses 400 N^-0.3 with N all parameters: exact in N, and no power law in S."""
     S = np.array([1e4, 1e5, 1e6, 1e7, 1e8])
     N = S + 500 * np.sqrt(S)
-    lines = ["model,S,total_params,dataset,loss_nats"]
-    lines += [f"m{at:g},{at:.0f},{of:.0f},c4,{400 * of**-0.3:.9f}" for at, of in zip(S, N, strict=True)]
-    file, store = tmp_path / "small.csv", tmp_path / "store"
-    file.write_text("\n".join(lines), encoding="utf-8")
-    bring(file, store, cwd, "source=them", "family=small")
+    losses = {"model": [f"m{at:g}" for at in S], "S": S, "total_params": N.round(), "loss_nats": 400 * N**-0.3}
+    store = imported(tmp_path / "store", losses, family="small", dataset="c4")
     by_S, *_ = asked(store, cwd, "fit", "laws=[cross_entropy]")
     by_N, *_ = asked(store, cwd, "fit", "laws=[cross_entropy]", "size_by=with_embeddings")
     np.testing.assert_allclose(by_N["params"]["S"], np.round(N))
