@@ -37,6 +37,7 @@ from rbpx.errors import RbpxError
 
 _VERSION: Final = "1.3"
 _NAMED: Final = {"model": ("hub", "family"), "dataset": ("file", "name")}  # the file and the key that a bare name sets
+_LIST: Final = re.compile(r"(model|dataset|protocol)=\[.*\]", re.DOTALL)
 _BASIC: Final = "basic"
 _COMPOSING: Final = RLock()  # Hydra's state is global to the process
 _own: list[Path] = []  # the folders of the user's configuration
@@ -62,6 +63,8 @@ class Jobs:
 def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, sweeps: bool = False) -> Jobs:
     """The requests that overrides, key=value as typed, make for a verb; `sweeps` makes lists jobs, as -m does.
 
+    A question is asked of each model, dataset and protocol of a list.
+
     Raises:
         RbpxError: a name does not exist, or a key does not take its value.
     """
@@ -69,6 +72,14 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
         if sweeps:
             raise RbpxError(f"{asking.verb} brings one file at a time; drop -m")
         return Jobs([_plain_request(asking, overrides)])
+    listed = next((each for each in overrides if asking.narrows and _LIST.fullmatch(each)), None)
+    if listed is not None:
+        name, _, names = listed.partition("=")
+        each = [
+            [f"{name}={one.strip()}" if word == listed else word for word in overrides]
+            for one in names[1:-1].split(",")
+        ]
+        return Jobs([request for words in each for request in compose(asking, words, own, sweeps).requests])
     words = _checked(asking, overrides)
     places = places_of(words, own)
     with _explained(asking, overrides, places), _initialized(asking, words, places):
@@ -181,9 +192,13 @@ def _checked(asking: Asking, overrides: Sequence[str], values: Mapping[str, Any]
     words = [word.lstrip("+") if word.lstrip("+").startswith("experiment=") else word for word in overrides]
     typed = {name.lstrip("+"): value for name, _, value in (word.partition("=") for word in words)}
     for name, value in typed.items():
-        if name in ("model", "dataset", "protocol", "experiment") and value[:1] + value[-1:] == "[]":
-            # Hydra would merge the files of a list into one
-            raise RbpxError(f"{name}={value} is a list; sweep with -m {name}={value[1:-1].replace(' ', '')}")
+        if name in GROUPS and value.startswith(("[", "{", "null")):  # Hydra would merge the files of a list into one
+            way = (
+                f"sweep with -m {name}={value[1:-1].replace(' ', '')}"
+                if value.startswith("[")
+                else "give one, or leave it out"
+            )
+            raise RbpxError(f"{name}={value} is not one name; {way}")
         if name in ("dataset.split", "dataset.subset", "dataset.revision") and "dataset.path" in typed:
             raise RbpxError(f"{name}={value} is for datasets of the hub, and a file has no such parts; drop it")
     words, keys = texts_quoted(EVERY, words), {*typed, *(values or ())}

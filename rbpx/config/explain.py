@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, get_type_hints
 
-from rbpx.config.folders import options
+from rbpx.config.folders import GROUPS, options
 from rbpx.config.model.placement import UNFIT
 from rbpx.config.options import did_you_mean
 from rbpx.config.request import KEYS, Asking
@@ -20,18 +20,25 @@ _GONE: Final = {
     "T": "imported counts of samples at that temperature, columns item, n_samples and n_correct",
     "warm_up": "where='step >= N' on import, and fit axis=D, which has laws along training",
 }  # removed keys, and what answers now
+_MISREAD: Final = {
+    r"Value '(.*)' of type '.*' could not be converted to Integer": "is not a whole number; give one",
+    r"Value '(.*)' of type '.*' could not be converted to Float": "is not a number; give one",
+    r"Value '(.*)' is not a valid bool": "is neither true nor false; give one of them",
+    r"is not a subclass of .* value: (.*)": "is not one name; give one, or leave it out",
+    r"field '.*' is not Optional": "is no value; give one, or leave it out for its default",
+}  # what OmegaConf says, and what we do
 _EXAMPLES: Final = {"dataset": "dataset=file dataset.path={}", "model": "model=hub model.id={}"}  # of a path or an id
 
 
 def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Sequence[Path]) -> str:
     """One line for an error of a configuration."""
     text = f"{problem}\n{problem.__cause__ or ''}"
+    full = re.search(r"full_key: (\S+)", text)
     missing = re.search(r"Could not find '(\w+(?:/launcher|/sweeper)?)/([^']*)'", text)
     if missing:
         return _unknown_option(missing[1], missing[2], own)
     key = re.search(r"Could not override '\+*([^']+)'|Key '([^']+)' (?:is )?not in", text)
     if key:
-        full = re.search(r"full_key: (\S+)", text)
         name = full[1] if full else key[1] or key[2]
         if re.search(r"(^|@)experiment\b", name):
             study = next((word.partition("=")[2] for word in words if "experiment=" in word), "")
@@ -44,8 +51,16 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
     several = re.search(r"Ambiguous value for argument '([^'=]+)=([^']*)'", text)
     if several:
         name, values = several.groups()
-        listed = typed(keys={name: values.split(",")})
-        return f"{name}={values} are several values; a list is {listed}, a sweep -m {name}={values}"
+        listed = f"a list is {typed(keys={name: values.split(',')})}, " if _takes_list(name, asking) else ""
+        return f"{name}={values} are several values; {listed}a sweep -m {name}={values}"
+    unknown = re.search(r"Invalid value '(.*)', expected one of \[(.*)\]", text)
+    if full and unknown:
+        value, known = unknown.groups()
+        return f"{full[1]}={value} is unknown; {did_you_mean(value, known.split(', '))}known: {known}"
+    for said, told in _MISREAD.items():
+        misread = re.search(said, text)
+        if full and misread:
+            return f"{full[1]}={[*misread.groups(), 'null'][0]} {told}"
     if "Unexpected type for root: NoneType" in text:
         groups = {each: each.lstrip("+").partition(".")[0] for each in words if re.match(r"\+?\w+\.", each)}
         unnamed = {key: of for key, of in groups.items() if not any(word.startswith(f"{of}=") for word in words)}
@@ -60,6 +75,13 @@ def explain(problem: Exception, asking: Asking, words: Sequence[str], own: Seque
         if line.strip() and not re.match(r"\s*(object_type|reference_type)", line)
     ]
     return "; ".join(dict.fromkeys(lines))[:300] + f"; see {help_of(asking.verb)}"
+
+
+def _takes_list(name: str, asking: Asking) -> bool:
+    group, _, inner = name.partition(".")
+    of_group = KEYS[group].group if inner and group in KEYS else None
+    kind = get_type_hints(of_group or asking.schema()).get(inner or group)
+    return kind is Any or "list[" in str(kind) or (asking.narrows and name in GROUPS)
 
 
 def unread(word: str) -> str:

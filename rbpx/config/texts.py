@@ -12,6 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Final, get_args, get_type_hints
 
+from rbpx.config.folders import GROUPS
 from rbpx.config.keys.key import keys_of, read_as
 from rbpx.config.request import EVERY
 from rbpx.errors import RbpxError
@@ -37,7 +38,7 @@ def texts_quoted(schema: type, overrides: Sequence[str]) -> list[str]:
     texts, words = text_keys(schema), []
     for override in overrides:
         key, is_given, value = override.partition("=")
-        is_text = is_given and _of_any(key.lstrip("+")) in texts and not _FUNCTION.match(value)
+        is_text = is_given and _of_any(key.lstrip("+")) in (*texts, *GROUPS) and not _FUNCTION.match(value)
         if is_text and _BRACKETED.fullmatch(value):
             value = ",".join(map(quoted, value.split(",")))
         as_text = quoted(value) if value == "," else _VALUE.sub(_quote, value)  # a comma alone divides no list

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rbpx.cli.argv import parse
+from rbpx.cli.registry import asking
+from rbpx.config.compose import compose
 from rbpx.config.texts import quoted
 from rbpx.errors import RbpxError
 from rbpx.spelling import speaking_shell, typed
@@ -53,6 +55,8 @@ def test_overrides_come_back_in_the_request_as_they_were_given() -> None:
     request = request_of("fit", words)
     assert (request.output, request.typed["k"], request.seed) == (text, [10, 3], 7)
     assert (request.format.value, request.details) == ("json", True)
+    each = compose(asking("fit"), ["dataset=[pydoc, 3]", "model=[a,b]"]).requests
+    assert [(of.model.family, of.dataset.name) for of in each] == [(a, text) for text in ("pydoc", "3") for a in "ab"]
 
 
 def test_advice_reads_back_as_the_values_that_it_was_made_of() -> None:

@@ -80,7 +80,9 @@ def test_a_number_in_a_file_is_refused_with_its_place(tmp_path: Path) -> None:
 def test_texts_of_python_stay_texts_and_what_is_none_is_refused() -> None:
     for text in TYPED:
         (request,) = requests(asking("fit"), {"dataset.name": text, "source": text, "family": [text]}, "store")
-        assert (request.dataset.name, request.source, request.family) == (text, text, [text])
-    for value in (1e5, 7, True, ["a"]):
+        assert (request.dataset.name, request.source, request.family) == (text, [text], [text])
+    for value in (1e5, 7, True, [7]):
         with pytest.raises(RbpxError, match=r"source=.* was read as"):
             requests(asking("fit"), {"source": value}, "store")
+    with pytest.raises(RbpxError, match="dataset=3 is not one name"):
+        requests(asking("fit"), {"dataset": 3}, "store")

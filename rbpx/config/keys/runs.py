@@ -110,7 +110,7 @@ class Narrowing(Chosen):
     model: ModelConfig | None = key(
         None, "a family that the store holds; model.revision=R, model.quantise=Q4_1: its weights so", shown="FAMILY"
     )
-    dataset: DatasetConfig | None = key(None, "a text, measured or imported", shown="NAME")
+    dataset: DatasetConfig | None = key(None, "a text, measured or imported; one or a list", shown="NAME")
     protocol: ProtocolConfig | None = key(
         None, "texts that were read so: paper, official, rolling, harness", shown="NAME"
     )
