@@ -75,11 +75,9 @@ def compose(asking: Asking, overrides: Sequence[str], own: Path | None = None, s
     listed = next((each for each in overrides if asking.narrows and _LIST.fullmatch(each)), None)
     if listed is not None:
         name, _, names = listed.partition("=")
-        each = [
-            [f"{name}={one.strip()}" if word == listed else word for word in overrides]
-            for one in names[1:-1].split(",")
-        ]
-        return Jobs([request for words in each for request in compose(asking, words, own, sweeps).requests])
+        swaps = [{listed: f"{name}={one.strip()}"} for one in names[1:-1].split(",")]
+        jobs = [compose(asking, [swap.get(word, word) for word in overrides], own, sweeps) for swap in swaps]
+        return Jobs([request for job in jobs for request in job.requests])
     words = _checked(asking, overrides)
     places = places_of(words, own)
     with _explained(asking, overrides, places), _initialized(asking, words, places):
