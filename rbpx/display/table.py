@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
-from rbpx.display.vocabulary import AXES, UNKNOWN, number, short, size_name, whole
+from rbpx.display.vocabulary import AXES, UNKNOWN, number, short, size_name, told_apart, whole, with_interval
 from rbpx.laws.names import Axis
 from rbpx.status import Status
 
@@ -67,8 +67,13 @@ class Column(NamedTuple):
 
     def text(self, row: Row, between: str = " to ") -> str:
         """Its text, of an interval both ends; a dash if unknown."""
-        values = self.values(row) if self.is_interval or self.format is label else [row.get(self.key.split()[0])]
+        key = self.key.split()[0]
+        values = self.values(row) if self.is_interval or self.format is label else [row.get(key)]
         texts = [self._written(value) for value in values]
+        if self.format is with_interval:
+            stem = key.removesuffix("_lo")
+            number, *ends = told_apart(*map(row.get, (stem, f"{stem}_lo", f"{stem}_hi")))
+            texts = ends if self.is_interval else [number]
         return UNKNOWN if {*texts} == {UNKNOWN} else between.join(texts)
 
     def _written(self, value: Any) -> str:

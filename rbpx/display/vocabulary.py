@@ -12,6 +12,7 @@ from rbpx.laws.quantity import quantity
 from rbpx.status import Status
 
 UNKNOWN: Final = "–"
+_FEWEST, _MOST = 3, 6  # digits of a number with its interval
 _WIDENED: Final = 1.05  # times as wide; a smaller factor is not mentioned
 
 
@@ -92,13 +93,18 @@ def said_of_widening(row: Mapping[str, Any]) -> str:
     return f", widened {times} times by its backtests" if times else ""
 
 
-def told_apart(*values: float | None, digits: int = 3) -> list[str]:
-    """Formats numbers with so many significant digits, or as many more, up to six, as tell them apart."""
-    for n in range(digits, 7):
-        told = [_rounded(value, n) if value and abs(value) >= 1e3 else significant(value, n) for value in values]
-        if len(set(told)) == len(set(values)):
-            break
-    return told
+def told_apart(*values: float | None) -> list[str]:
+    """Formats a number and its interval with three to six digits, of which the last is at most a fifth of the width."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    width, largest, n = max(known, default=0.0) - min(known, default=0.0), max(map(abs, known), default=0.0), _FEWEST
+    if width and largest:
+        n = min(max(math.floor(math.log10(largest)) + 1 - math.floor(math.log10(width / 5)), _FEWEST), _MOST)
+    return [_rounded(value, n) if value and abs(value) >= 1e3 else significant(value, n) for value in values]
+
+
+def with_interval(value: float | None) -> str:
+    """The format of a column with its interval, whose digits are of both; of the number alone where there is none."""
+    return told_apart(value)[0]
 
 
 def percent(value: float | None) -> str:

@@ -18,6 +18,7 @@ from rbpx.display.vocabulary import (
     spoken,
     told_apart,
     widening,
+    with_interval,
 )
 from rbpx.laws.intervals.estimate import LEVEL, Estimate, by_name
 from rbpx.laws.power.law import FixedParameter
@@ -222,7 +223,7 @@ def prediction_tables(
     yield methods.of("Predictions by each method", map(weighted, rows), about, brief=asks_method)
 
 
-_PREDICTED: Final = interval("predicted", "y", short)
+_PREDICTED: Final = interval("predicted", "y", with_interval)
 GIVEN: Final = table_of(
     "given", LAW, ("constant", "constant"),
     ("is", "given", str, "as typed, free, or an end of its interval where free; none with an E above the smallest y"),
