@@ -7,10 +7,9 @@ itself: a loss and an accuracy of one model may come in different files.
 Shapes: R rows of a table, those of the store first; P pairs of rows.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from operator import methodcaller
 from typing import Any, Final
 
 import numpy as np
@@ -21,7 +20,7 @@ import pyarrow.compute as pc
 from rbpx.config.imports import Keep
 from rbpx.files.cells import as_written
 from rbpx.spelling import typed
-from rbpx.store.imports.faults import Faults
+from rbpx.store.imports.faults import Faults, Mask
 from rbpx.store.imports.identity import codes, rows_of
 from rbpx.store.imports.observations import FIELDS, MODEL, SAID, STATED, valid, written
 from rbpx.store.schema import TRAINING, varied, with_all, with_varied
@@ -31,8 +30,11 @@ Shown = Callable[[str, str | None, str | None], str]  # a field, its text and it
 
 _S: Final = "non_embedding_params"  # one for each size, whatever else a row has
 _VALUES: Final = tuple(name for name in FIELDS if name not in (*MODEL, "item", "k", "n", "ties", _S))
-_Integers = npt.NDArray[np.int64]
-_Pairs = tuple[_Integers, _Integers, Callable[["_Pair"], str]]  # [P] rows, [P] other rows, message
+_ONE_S: Final = {  # what has one S -> the remedy
+    "size": "a size has one S, so give sizes different names",
+    "model": "a run has one S, so add a column size if these are several",
+}
+_Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -59,55 +61,93 @@ def not_stored(
     """Compare the observations of a file with those of the store, of the same source."""
     both, n_stored, rows = _together(stored, read), stored.num_rows, read["row"].to_numpy()
 
-    def told(row: int, of_row: Mapping[int, tuple[int, int]], explain: Callable[["_Pair"], str]) -> str:
-        one, other = (both.slice(at, 1).to_pylist()[0] for at in of_row[row])
-        at = of_row[row][1]
-        where = "the store" if at < n_stored else place(int(rows[at - n_stored]))
-        return explain(_Pair(one, other, where, shown, at >= n_stored))
+    def told(kind: str, of_row: Mapping[int, tuple[int, int]], row: int) -> str:
+        before = of_row[row][1]
+        where = "the store" if before < n_stored else place(int(rows[before - n_stored]))
+        one, other = both.take(of_row[row]).to_pylist()
+        return _told(kind, one, other, where, shown, before >= n_stored)
 
     faults = Faults()
     says_new, repeats = np.zeros((2, both.num_rows), bool)
-    firsts: dict[str | None, _Integers] = {}  # field -> the first rows that state it
-    more: _Integers = np.empty(0, np.int64)  # rows that add to what the store has
-    pairs: list[_Pairs] = []
-    for name, said, thing, of in _statements(both):
-        first = _firsts(said, thing)
-        firsts[name] = said[first == said]
-        says_new[firsts[name]] = True
-        more = said[(first < n_stored) & (said >= n_stored)] if name == _S else more
-        at, before = said[said != first], first[said != first]
-        repeats[at[before >= n_stored]] = True
-        values = [codes(both, [column]) for column in of if at.size]
-        differs = np.any([np.zeros(at.size, bool), *(value[at] != value[before] for value in values)], axis=0)
-        pairs.append((at[differs], before[differs], methodcaller("other_value", name)))
-    for at, other, explain in (*pairs, _falling(both), *_other_sizes(both)):
-        ends = zip(np.maximum(at, other).tolist(), np.minimum(at, other).tolist(), strict=True)
-        of_row = {int(rows[late - n_stored]): (late, early) for late, early in ends if late >= n_stored}
-        faults.add(np.array(list(of_row), np.int64), partial(told, of_row=of_row, explain=explain))
+    firsts: dict[str, _Rows] = {}  # field -> the first rows that state it
+    more: _Rows = np.empty(0, np.int64)  # rows that add to what the store has
+    for kind, at, before, differs in _said(both):
+        late = differs & (at >= n_stored)
+        pairs = zip(at[late].tolist(), before[late].tolist(), strict=True)
+        of_row = dict(zip(rows[at[late] - n_stored].tolist(), pairs, strict=True))
+        faults.add(np.array(list(of_row), np.int64), partial(told, kind, of_row))
+        if kind in ("row", *_VALUES, _S):
+            is_first = at == before
+            firsts[kind] = at[is_first]
+            says_new[at[is_first]] = True
+            repeats[at[before >= n_stored]] = True
+            more = at[(before < n_stored) & (at >= n_stored)] if kind == _S else more
     is_new, repeated = says_new[n_stored:], (repeats & ~says_new)[n_stored:]
-    once, new = rows_of(read, ~repeated), rows_of(read, is_new)
-    updated = {name: np.intersect1d(said, more) for name, said in firsts.items() if name is not None}
-    updated = {name: at for name, at in updated.items() if at.size}
-    n_updated = len(np.unique(rows[np.concatenate([more[:0], *updated.values()]) - n_stored]))
-    shown_as = tuple(shown(name, None, None) for name in updated)
-    return Comparison(once, new, len(np.unique(rows[repeated])), faults, n_updated, shown_as)
+    updated = {name: added for name in _VALUES if (added := np.intersect1d(firsts[name], more)).size}
+    return Comparison(
+        read=rows_of(read, ~repeated),
+        new=rows_of(read, is_new),
+        n_repeated=len(np.unique(rows[repeated])),
+        faults=faults,
+        n_updated=len(np.unique(rows[np.concatenate([more[:0], *updated.values()]) - n_stored])),
+        updated=tuple(shown(name, None, None) for name in updated),
+    )
 
 
 def unsaid(before: pa.Table, read: pa.Table) -> tuple[pa.Table, list[str]]:
     """Those of some observations without a value in others, another one counts; and the facts of the rest there."""
-    both, gone, lost = _together(before, read), np.zeros(before.num_rows + read.num_rows, bool), dict[str, _Integers]()
-    for name, said, thing, _ in _statements(both) if before.num_rows else ():
-        lacks = said[~np.isin(thing[said], thing[said[said >= before.num_rows]])]
-        if name in (None, _S, *STATED):
+    n_before, gone, lost = before.num_rows, np.zeros(before.num_rows + read.num_rows, bool), dict[str, _Rows]()
+    for kind, at, first, _ in _said(_together(before, read)) if n_before else ():
+        lacks = at[~np.isin(first, first[at >= n_before])]
+        if kind in ("row", _S, *STATED):
             gone[lacks] = True
-        else:
-            lost[name] = lacks
-    return rows_of(before, gone[: before.num_rows]), [name for name, lacks in lost.items() if not gone[lacks].all()]
+        elif kind in _VALUES:
+            lost[kind] = lacks
+    return rows_of(before, gone[:n_before]), [name for name, lacks in lost.items() if not gone[lacks].all()]
 
 
 def _together(stored: pa.Table, read: pa.Table) -> pa.Table:
     columns = with_varied(SAID, [*stored.column_names, *read.column_names])
     return pa.concat_tables([with_all(stored, columns), with_all(read, columns)])
+
+
+def _said(both: pa.Table) -> Iterator[tuple[str, _Rows, _Rows, Mask]]:
+    """What observations say: its kind, the rows that say it, for each the first row about the same, and if it differs.
+
+    A kind is `row`, a field of a row without k, `falls` (as k rises), `size` or `model` (which have one S).
+    """
+    names = (*MODEL, "item", *varied(both.column_names))
+    has_k, of_model = valid(both["k"]), codes(both, names)
+
+    def said(kind: str, says: Mask, subject: _Rows, *of: str) -> tuple[str, _Rows, _Rows, Mask]:
+        at = np.flatnonzero(says)
+        _, first, number = np.unique(subject[at], return_index=True, return_inverse=True)
+        before, differs = at[first[number]], np.zeros(at.size, bool)
+        for values in (codes(both, [name]) for name in of if (at != before).any()):
+            differs |= values[at] != values[before]
+        return kind, at, before, differs
+
+    yield said("row", has_k, codes(both, (*names, "ties", "n", "k")), *_VALUES)
+    for name in _VALUES:
+        yield said(name, ~has_k & valid(both[name]), of_model, name)
+    yield said(_S, ~has_k, of_model)
+    curve, k, rbp = codes(both, (*names, "ties", "n")), pc.fill_null(both["k"], 0).to_numpy(), both["rbp"].to_numpy()
+    along_k = np.flatnonzero(has_k)
+    along_k = along_k[np.lexsort((along_k, k[along_k], curve[along_k]))]
+    low, high = along_k[:-1], along_k[1:]
+    falls = (curve[low] == curve[high]) & (k[low] < k[high]) & (rbp[high] < rbp[low])
+    yield "falls", np.maximum(low, high)[falls], np.minimum(low, high)[falls], falls[falls]
+    for name in _ONE_S:
+        kind, at, before, differs = said(name, np.ones_like(has_k), codes(both, ("family", name)), _S)
+        if name == "model":  # several sizes of a model are alright where they have names
+            rows = both.select(["model", "size", _S]).filter(pa.array(differs)).to_pylist()
+            differs[differs] = [_is_named(row) for row in rows]
+        yield kind, at, before, differs
+
+
+def _is_named(row: Mapping[str, Any]) -> bool:
+    """Whether an observation has the name of its model in place of a size."""
+    return row["model"] is not None and row["size"] == written(row[_S])
 
 
 def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
@@ -123,50 +163,6 @@ def kept_of(read: pa.Table, keep: Keep) -> tuple[pa.Table, int]:
     kept = np.zeros(len(thing), bool)
     kept[order[np.unique(thing[order], return_index=True)[1]]] = True
     return rows_of(read, kept), len(np.unique(read["row"].to_numpy()[~kept]))
-
-
-def _statements(both: pa.Table) -> Iterator[tuple[str | None, _Integers, _Integers, Sequence[str]]]:
-    """For each kind of statement: its field, its rows, for each row a number for its subject, and what it is of it."""
-    model = (*MODEL, "item", *varied(both.column_names))
-    has_k = valid(both["k"])
-    yield None, np.flatnonzero(has_k), codes(both, (*model, "ties", "n", "k")), _VALUES
-    if not has_k.all():
-        thing = codes(both, model)
-        for name in _VALUES:
-            yield name, np.flatnonzero(~has_k & valid(both[name])), thing, [name]
-        yield _S, np.flatnonzero(~has_k), thing, []  # `_other_sizes` compares S
-
-
-def _falling(both: pa.Table) -> _Pairs:
-    """Pairs of one curve whose RBP falls as k rises."""
-    at_k = np.flatnonzero(valid(both["k"]))
-    curve = codes(both, (*MODEL, "item", *varied(both.column_names), "ties", "n"))
-    k, rbp = pc.fill_null(both["k"], 0).to_numpy(), both["rbp"].to_numpy()
-    order = at_k[np.lexsort((at_k, k[at_k], curve[at_k]))]
-    low, high = order[:-1], order[1:]
-    falls = (curve[low] == curve[high]) & (k[low] < k[high]) & (rbp[high] < rbp[low])
-    return low[falls], high[falls], methodcaller("falls")
-
-
-def _other_sizes(both: pa.Table) -> Iterator[_Pairs]:
-    """Pairs in which a size, or a named model whose size is S, has two values of S."""
-    S, at = both[_S].to_numpy(), np.arange(both.num_rows)
-    _, first, number = np.unique(S, return_index=True, return_inverse=True)
-    digits = pa.array([written(each) for each in S[first].tolist()], pa.string()).take(pa.array(number))
-    by_S = np.array(pc.equal(both["size"].combine_chunks(), digits)) & valid(both["model"])
-    for name, rule, is_of in (
-        ("size", "a size has one S, so give sizes different names", True),
-        ("model", "a run has one S, so add a column size if these are several", by_S),
-    ):
-        before = _firsts(at, codes(both, ("family", name)))
-        differs = (S != S[before]) & is_of
-        yield at[differs], before[differs], methodcaller("other_S", name, rule)
-
-
-def _firsts(said: _Integers, thing: _Integers) -> _Integers:
-    """For each row the first row about the same thing."""
-    _, first, number = np.unique(thing[said], return_index=True, return_inverse=True)
-    return said[first[number]]
 
 
 def sized(read: pa.Table, stored: pa.Table) -> pa.Table:
@@ -185,50 +181,34 @@ def sized(read: pa.Table, stored: pa.Table) -> pa.Table:
     return read.set_column(read.column_names.index("size"), "size", sizes)
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """Two observations that contradict each other; `can_keep` where both are of the file."""
+def _told(kind: str, one: Mapping[str, Any], other: Mapping[str, Any], where: str, shown: Shown, can_keep: bool) -> str:
+    """What two observations that contradict each other say; `can_keep` where both are of the file."""
 
-    one: Mapping[str, Any]
-    other: Mapping[str, Any]
-    where: str
-    shown: Shown
-    can_keep: bool
+    def column(name: str) -> str:
+        return shown(name, one["dataset"], one["model"])
 
-    def column(self, name: str) -> str:
-        return self.shown(name, self.one["dataset"], self.one["model"])
+    def size_of(S: float) -> str:
+        return f"{S:,.0f}" if S == int(S) else written(S)
 
-    @property
-    def name(self) -> str:
-        one = self.one
-        is_named = one["model"] is not None and one["size"] == written(one[_S])
-        names = ("item", "k", "n", *TRAINING.names, *varied(one))
-        known = [f"{self.column(name)}={one[name]}" for name in names if one[name] is not None]
-        return ", ".join([f"{one['family']} {one['model' if is_named else 'size']} on {one['dataset']}", *known])
-
-    def other_value(self, name: str | None) -> str:
-        one, other = self.one, self.other
-        name = name or next(name for name in _VALUES if one[name] != other[name])
-        apart = ""
-        if one["k"] is None:
-            apart = "give runs that differ another model, variant or step, keep what they vary with "
-            apart += f"{typed(columns={'vary_lr': 'COLUMN'})}, "
-        keep = f" ({typed(keep='last')} of a step that a restart wrote twice)" if self.can_keep else ""
+    source = f"name another source than {one['source']}"
+    if kind in _ONE_S:
         return (
-            f"{self.column(name)} of {self.name} is {as_written(one[name])}, but {as_written(other[name])} in "
-            f"{self.where}; keep one of them{keep}, {apart}or name another source than {one['source']}"
+            f"{column(_S)} of {one['family']} {one[kind]} is {size_of(one[_S])}, but {size_of(other[_S])} in {where}; "
+            f"{_ONE_S[kind]}, correct it, or {source}"
         )
-
-    def falls(self) -> str:
+    names = [name for name in ("item", "k", "n", *TRAINING.names, *varied(one)) if one[name] is not None]
+    of = f"{one['family']} {one['model' if _is_named(one) else 'size']} on {one['dataset']}"
+    of = ", ".join([of, *(f"{column(name)}={one[name]}" for name in names)])
+    if kind == "falls":
         return (
-            f"{self.column('rbp')} of {self.name} is {self.one['rbp']}, but {self.other['rbp']} at "
-            f"k={self.other['k']} in {self.where}; every hit among the first k is also one among more, so RBP never "
-            "falls as k rises: correct one of them"
+            f"{column('rbp')} of {of} is {one['rbp']}, but {other['rbp']} at k={other['k']} in {where}; every hit "
+            "among the first k is also one among more, so RBP never falls as k rises: correct one of them"
         )
-
-    def other_S(self, of: str, rule: str) -> str:
-        S, before = (f"{S:,.0f}" if S == int(S) else written(S) for S in (self.one[_S], self.other[_S]))
-        return (
-            f"{self.column(_S)} of {self.one['family']} {self.one[of]} is {S}, but {before} in {self.where}; {rule}, "
-            f"correct it, or name another source than {self.one['source']}"
-        )
+    name = kind if kind != "row" else next(name for name in _VALUES if one[name] != other[name])
+    vary = typed(columns={"vary_lr": "COLUMN"})
+    apart = f"give runs that differ another model, variant or step, keep what they vary with {vary}, "
+    keep = f" ({typed(keep='last')} of a step that a restart wrote twice)" if can_keep else ""
+    return (
+        f"{column(name)} of {of} is {as_written(one[name])}, but {as_written(other[name])} in {where}; keep one of "
+        f"them{keep}, {apart if one['k'] is None else ''}or {source}"
+    )
