@@ -112,10 +112,7 @@ def _import_rows(store: "Store", path: Path, request: "ImportRequest") -> "Impor
 def _import_tokens(store: "Store", path: Path, request: "ImportRequest") -> None:
     from rbpx.store.imports.engine_tokens import import_tokens
 
-    run = import_tokens(store, path, request)
-    told = f"{number_of(run.n_tokens, 'token')} of {number_of(run.n_documents, 'document')} from {path}"
-    already = "" if run.is_new else " (it was there already)"
-    _say(f"{told} into {store.name} as run {run.run_id}{already}: {run.told}", request.dry_run)
+    _say(import_tokens(store, path, request), request.dry_run)
 
 
 def _import_samples(store: "Store", path: Path, request: "ImportRequest") -> "Imported":

@@ -42,7 +42,7 @@ class Number:
         scaled: whether it may be written 1.2B, 60M or 1,000.
         may_be_nan: whether NaN, NA and null count as empty.
         below_0: added to the error for a number below 0.
-        is_quoted: whether an error has the literal of the cell, and no verb.
+        quoted_as: its name, where errors are of no column: they have that, the literal of the cell, and no verb.
     """
 
     meaning: str
@@ -54,7 +54,7 @@ class Number:
     scaled: bool = True
     may_be_nan: bool = False
     below_0: str = ""
-    is_quoted: bool = False
+    quoted_as: str = ""
 
     def of(self, cell: Any, times: Decimal | None = None) -> float | None:
         """The number of a cell times the factor of its column; None where it is empty, NaN, NA or null."""
@@ -86,8 +86,8 @@ class Number:
         return exact if exact is None or times is None else exact * times
 
     def _fault(self, cell: Any, exact: Decimal | None, times: Decimal | None) -> CellError:
-        if self.is_quoted:
-            return CellError(f"{quoted(cell)} {self.meaning}")
+        if self.quoted_as:
+            return CellError(f"{self.quoted_as} {quoted(cell)} {self.meaning}")
         if isinstance(cell, str) and "," in cell and with_point(cell) != cell:
             comma = f"where decimals stand after a comma, give {typed(decimal=',')}"
             return CellError(f"is {as_written(cell)}; {comma}", of_column=True)

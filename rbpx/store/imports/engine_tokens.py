@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rbpx.config.imports import ImportRequest
-from rbpx.errors import RbpxError, reason
+from rbpx.errors import RbpxError, number_of, reason
 from rbpx.files.cells import quoted
 from rbpx.files.digest import digest
 from rbpx.files.rows import check_names, read_rows
@@ -144,15 +144,16 @@ def tokens_of_prompt(answer: Mapping[str, Any], doc_id: Any, vocab_size: int) ->
 @cache
 def _numbers(vocab_size: int) -> dict[str, Number]:
 
-    def whole(least: int, most: int, doubt: str = "; is that the model's vocabulary?") -> Number:
+    def whole(name: str, least: int, most: int, doubt: str = "; is that the model's vocabulary?") -> Number:
         meaning = f"is not a whole number from {least} to {most:,}{doubt}"
-        return Number(meaning, least, most, whole=True, scaled=False, is_quoted=True)
+        return Number(meaning, least, most, whole=True, scaled=False, quoted_as=name)
 
+    logarithm = "is not the logarithm of a probability"
     return {
-        **dict.fromkeys(("doc_id", "position"), whole(0, _MOST, "")),
-        **dict.fromkeys(("token_id", "greater", "ties"), whole(0, vocab_size - 1)),
-        "rank": whole(1, vocab_size),
-        "logprob": Number("is not the logarithm of a probability", -1e30, 1e-3, True, scaled=False, is_quoted=True),
+        **{name: whole(name, 0, _MOST, "") for name in ("doc_id", "position")},
+        **{name: whole(name, 0, vocab_size - 1) for name in ("token_id", "greater", "ties")},
+        "rank": whole("rank", 1, vocab_size),
+        "logprob": Number(logarithm, -1e30, 1e-3, True, scaled=False, quoted_as="logprob"),
     }
 
 
@@ -160,24 +161,19 @@ def _token(told: Mapping[str, Any], rule: Ties | None, vocab_size: int) -> Engin
     values = dict[str, Any]()
     for name, number in _numbers(vocab_size).items():
         cell = told.get(name)
-        try:
-            values[name] = None if cell is None else number.of(cell)
-        except CellError as problem:
-            raise CellError(f"{name} {problem}") from None
+        values[name] = None if cell is None else number.of(cell)
         if values[name] is None and name in _OF_TOKEN:
             none = f"no {name}; a token has {', '.join(_OF_TOKEN)}, and rank or greater and ties"
             raise CellError(f"{name} {quoted(cell)} {number.meaning}" if name in told else none)
-    greater, ties, rank, text = values["greater"], values["ties"], values["rank"], told.get("text")
-    others = (greater or 0) + (ties or 0)
+    rank, others = values.pop("rank"), (values["greater"] or 0) + (values["ties"] or 0)
     if others >= vocab_size:
         raise CellError(f"greater + ties {quoted(others)} {_numbers(vocab_size)['ties'].meaning}")
-    if rank is not None and greater is None and ties is None:
+    if rank is not None and values["greater"] is None and values["ties"] is None:
         if rule not in (Ties.pessimistic, Ties.optimistic):
             raise CellError("this rank has no tie rule; give ties=pessimistic or ties=optimistic")
-        greater, ties = (None, rank - 1) if rule is Ties.pessimistic else (rank - 1, None)
-    doc_id, position, token_id, logprob = (values[name] for name in _OF_TOKEN)
-    of_text = text if isinstance(text, str) else None
-    token = EngineToken(doc_id, position, token_id, min(logprob, 0.0), greater, ties, of_text)
+        values["ties" if rule is Ties.pessimistic else "greater"] = rank - 1
+    values |= {"logprob": min(values["logprob"], 0.0)}
+    token = EngineToken(**values, text=told["text"] if isinstance(told.get("text"), str) else None)
     excluded = exclusion(token, vocab_size)
     if excluded is not None:
         where = f"position {token.position} of document {token.doc_id}"
@@ -210,19 +206,8 @@ def token_columns(tokens: Sequence[EngineToken]) -> dict[str, pa.Array]:
     return {name: pa.array([getattr(t, name) for t in tokens], schema.TOKENS.field(name).type) for name in _COLUMNS}
 
 
-@dataclass(frozen=True)
-class EngineRun:
-    """An import of tokens; `told` says which ranks the engine gave."""
-
-    run_id: str
-    n_tokens: int
-    n_documents: int
-    is_new: bool
-    told: str
-
-
-def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun:
-    """Check every token of a file, then write them as one run, with the record of its cell.
+def import_tokens(store: Store, path: Path, request: ImportRequest) -> str:
+    """Check every token of a file, then write them as one run, with the record of its cell; returns what came in.
 
     The text_hash is of the tokens, so that it never equals that of a text that rbpx read.
 
@@ -230,9 +215,9 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
         RbpxError: the request lacks a name, or the file or a token is invalid.
         MeasureError: the store cannot be written.
     """
-    missing = [name for name in _NEEDED if getattr(request, name) in (None, "")]
+    missing = [f"{name}=" for name in _NEEDED if getattr(request, name) in (None, "")]
     if missing:
-        raise RbpxError(f"import tokens needs {', '.join(f'{name}=' for name in missing)}, as in {typed(**_NEEDED)}")
+        raise RbpxError(f"import tokens needs {', '.join(missing)}, as in {typed(**_NEEDED)}")
     V = request.vocab_size
     assert V is not None
     sha256, tokens = read_engine_tokens(path, request.ties, V)
@@ -242,18 +227,20 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
     tokenizer_hash = digest([texts, V])
     named: Record = {name: getattr(request, name) for name in (*_NEEDED, "revision", "variant")}
     named["protocol"] = request.protocol or "engine"  # how the engine cut and scored the text
-    run_id, told = digest([schema.FORMAT, named, tokenizer_hash, _hash(list(columns.values()))]), _told(columns)
-    run = EngineRun(run_id, len(tokens), len(columns["doc_id"].unique()), not store.has_run(run_id), told)
+    run_id = digest([schema.FORMAT, named, tokenizer_hash, _hash(list(columns.values()))])
+    is_new, n_documents, ranks = not store.has_run(run_id), len(columns["doc_id"].unique()), _ranks(columns)
+    brought = f"{number_of(len(tokens), 'token')} of {number_of(n_documents, 'document')} from {path}"
+    told = f"{brought} into {store.name} as run {run_id}{'' if is_new else ' (it was there already)'}: {ranks}"
     if request.dry_run:
-        return run
+        return told
     key = digest(["engine", named, text_hash])
     facts: Record = {
         **{name: named[name] for name in ("protocol", "dtype", "engine", "engine_version", "vocab_size")},
         "run_id": run_id,
         "non_embedding_params": request.S,
-        "n_documents": run.n_documents,
+        "n_documents": n_documents,
         "n_skipped": 0,
-        "n_tokens": run.n_tokens,
+        "n_tokens": len(tokens),
         "n_bytes": None,
         "cross_entropy_nats": -float(columns["logprob"].to_numpy().mean(dtype=np.float64)),
         "text_hash": text_hash,
@@ -268,18 +255,17 @@ def import_tokens(store: Store, path: Path, request: ImportRequest) -> EngineRun
         **{name: named[name] for name in ("family", "size", "revision", "dataset", "variant")},
         "model": f"{request.family} {request.size}",
         "asked_at": now(),
-        "config": {"engine": request.engine, "file": path.name, "sha256": sha256, "ranks": told},
+        "config": {"engine": request.engine, "file": path.name, "sha256": sha256, "ranks": ranks},
     }
     store.prepare()
     if not store.has_vocab(tokenizer_hash):
         vocab = {"token_id": range(V), "text": [texts.get(token, f"#{token}") for token in range(V)]}
-        store.write_file(
-            "vocab", tokenizer_hash, pa.table({"tokenizer_hash": [tokenizer_hash] * V} | vocab, schema.VOCAB)
-        )
-    if run.is_new:
+        vocab = pa.table({"tokenizer_hash": [tokenizer_hash] * V} | vocab, schema.VOCAB)
+        store.write_file("vocab", tokenizer_hash, vocab)
+    if is_new:
         store.write_run(run_id, facts, _tables(run_id, columns))
     store.write_record("cells", key, record)
-    return run
+    return told
 
 
 def _hash(columns: Sequence[pa.Array]) -> str:
@@ -291,7 +277,7 @@ def _hash(columns: Sequence[pa.Array]) -> str:
     return hashed.hexdigest()[:16]
 
 
-def _told(columns: Mapping[str, pa.Array]) -> str:
+def _ranks(columns: Mapping[str, pa.Array]) -> str:
     greater, ties = (columns[name].null_count == 0 for name in ("greater", "ties"))
     if greater:
         return "ranks with ties apart" if ties else "optimistic ranks"
