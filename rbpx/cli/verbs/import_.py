@@ -156,11 +156,11 @@ def _report(imported: "Imported", store: "Store", config: "ImportConfig", file: 
     brought = f"{number_of(n_read, 'observation')} of {number_of(models, 'model')} on "
     brought += f"{number_of(datasets, 'dataset')}{f' at {n_k} k' if n_k else ''} from {file} into {store.name}"
     known = [f"{n_known:,} of them were there already"] * (n_known > 0)
-    known = ["nothing new"] if not new.num_rows and not imported.n_gone else known
+    known = ["nothing new"] if not new.num_rows and not imported.gone.num_rows else known
     known += [f"{number_of(judged.n_updated, 'row')} updated: {', '.join(judged.updated)}"] * (judged.n_updated > 0)
     already = f" ({'; '.join(known)})" if known else ""
     _say(f"{brought} as {config.source}{already}", dry_run)
-    for line in imported.notes:
+    for line in imported.notes():
         say(line)
 
 
@@ -194,7 +194,7 @@ def _plans(imported: "Imported", request: "ImportRequest") -> tuple[int, list[st
     """Runs underway by a named schedule, and why others have no plan: the first of each group; only with steps."""
     read = imported.judged.read
     if any(read[name].null_count == len(read) for name in ("schedule_tokens", "training_step")):
-        return imported.n_planned, []
+        return imported.reading.n_planned, []
     from rbpx.questions.ask import connected
     from rbpx.questions.trajectory import TrajectoryKeys
     from rbpx.questions.trajectory.ask import known_of, select

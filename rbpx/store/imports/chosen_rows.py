@@ -41,7 +41,7 @@ def rows_where(table: Rows, condition: str) -> Rows:
     return replace(table, rows=kept)
 
 
-def finished(table: Rows, condition: str | None) -> tuple[Rows, str | None]:
+def finished(table: Rows, condition: str | None) -> tuple[Rows, str]:
     """The rows of a table of runs that are finished, and which others were left out.
 
     A condition that names the column of states chooses by itself. Raises RbpxError where no run is finished.
@@ -50,7 +50,7 @@ def finished(table: Rows, condition: str | None) -> tuple[Rows, str | None]:
     name = names.get("state")
     states = [] if name is None else [str(cell).lower() for cell in table.cells(name)]
     if name is None or not set(states) <= _STATES or named_in(condition or "", [name]) or set(states) == {"finished"}:
-        return table, None
+        return table, ""
     rows = [row for row, state in zip(table.rows, states, strict=True) if state == "finished"]
     run = next((names[each] for each in ("name", "run", "model") if each in names), None)
     others = [(row, state) for row, state in zip(table.rows, states, strict=True) if state != "finished"]

@@ -1,15 +1,17 @@
 """Maps the columns of users' tables to fields, by the rules' headings or as the user chose."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import combinations
 from typing import Any, Final
 
-from rbpx.config.imports import choice_of
+from rbpx.config.imports import ImportConfig, choice_of
 from rbpx.errors import RbpxError
+from rbpx.files.rows import Rows
 from rbpx.spelling import typed
+from rbpx.store.imports.faults import refuse
 from rbpx.store.imports.rules import RULES, Rule, field_of, of_kind, plain, rank_of, rule_of
 from rbpx.store.imports.units import read_heading, shown
 
@@ -78,22 +80,21 @@ class Columns:
         return own | {f"{name}: {key}": column for name, of in self.parts.items() for key, column in of.mapping.items()}
 
 
-def match_columns(
-    columns: Sequence[str], chosen: Mapping[str, Any], file: str, apart: str, told: Mapping[str, Any]
-) -> tuple[Columns, list[str]]:
-    """Map the columns of a file of observations as the user chose, else by name; also returns what is wrong.
+def match_columns(table: Rows, chosen: Mapping[str, Any], config: ImportConfig) -> Columns:
+    """Map the columns of a file of observations as the user chose, else by name.
 
-    A choice is field, by any of its names, or rbp_K -> column, or {column, times}; `told` has those of each text or run
-    that stands `apart`.
+    A choice is field, by any of its names, or rbp_K -> column, or {column, times}.
 
     Raises:
-        RbpxError: a choice of a field or column that does not exist.
+        RbpxError: a choice of a field or column that does not exist, or all that is wrong with the columns.
     """
+    file, columns, runs = table.path, table.columns, {name: run.columns for name, run in config.wide_runs.items()}
+    apart, told = ("runs", runs) if runs else ("texts" if config.texts else "", config.texts or {})
     by_name = {plain(column): column for column in columns}
     own = _chosen(by_name, chosen, f"columns: {file}", tuple(RULES))
     fields = _OF_RUN if apart == "runs" else _OF_TEXTS
     parts = {name: _chosen(by_name, of, f"{apart}: {name}: {file}", fields) for name, of in told.items()}
-    named, of_texts, problems = own.named, parts if apart == "texts" else {}, list[str | None]()
+    named, of_texts, problems = own.named, parts if apart == "texts" else {}, list[str]()
     elsewhere = (*_OF_TEXTS, *(of_kind("model") if apart == "runs" else ())) if apart else ()
     spoken = {column: how for of in (own, *parts.values()) for column, how in of.spoken.items()}
     used = {column for of in (own, *parts.values()) for column in of.named.values()}
@@ -127,23 +128,37 @@ def match_columns(
     parted = OF_ITEM if "n_correct" not in named or apart else ()
     parted += ("k", "n", "ties") if not apart and "rbp" not in named and not own.wide else ()
     free |= {plain(named[name]): named.pop(name) for name in parted if name in named}
-    problems += [_problem(of.named, columns, {}, f"texts: {text}: {file}") for text, of in of_texts.items()]
-    if apart:
-        twice = (*(("dataset", "text_hash") if of_texts else ()), *elsewhere, *own.wide)
-        doubled = next(("rbp" if name in own.wide else name for name in twice if name in named), None)
-        if doubled is not None:
-            problems.append(
-                f"{apart}: {file} would read its {doubled} twice; name it in {apart}= or columns=, not both"
-            )
-    else:
-        problems.append(_problem(named | unclear, columns, free, file))
-    if apart != "runs" and "non_embedding_params" not in named | unclear:
-        problems.append(
+    whole = replace(own, ignored=tuple(free.values()), apart=apart, parts=parts, spoken=spoken)
+    problems += _wrong(whole, named | unclear, elsewhere, table)
+    if not problems and whole.has_rbp and config.ties is None and "ties" not in named:
+        problems.append(f"{file} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
+    given = {"family": config.family, "dataset": config.dataset or config.texts}
+    if missing := [name for name, of in given.items() if not of and name not in {*by_name, *map(plain, chosen)}]:
+        both = " and ".join(missing)
+        are = "are missing; add columns" if len(missing) > 1 else "is missing; add a column"
+        problems.append(f"{file}: the {both} {are} {both}, or give {' '.join(f'{name}=NAME' for name in missing)}")
+    refuse(problems, len(problems), file)
+    return whole
+
+
+def _wrong(whole: Columns, named: Mapping[str, str], elsewhere: Sequence[str], table: Rows) -> Iterator[str]:
+    """What is wrong with the columns of observations; fields `elsewhere` are of the texts or runs that stand apart."""
+    file, columns, apart = table.path, table.columns, whole.apart
+    texts = whole.parts if apart == "texts" else {}
+    for text, of in texts.items():
+        yield from _unread(of.named, columns, (), f"texts: {text}: {file}")
+    if not apart:
+        yield from _unread(named, columns, whole.ignored, f"{file}")
+    twice = (*(("dataset", "text_hash") if texts else ()), *elsewhere, *whole.wide)
+    doubled = next((name for name in twice if name in whole.named), None) if apart else None
+    if doubled is not None:
+        name = "rbp" if doubled in whole.wide else doubled
+        yield f"{apart}: {file} would read its {name} twice; name it in {apart}= or columns=, not both"
+    if apart != "runs" and "non_embedding_params" not in named:
+        yield (
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
             f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}, or S=6.5B of a file of one model"
         )
-    whole = replace(own, ignored=tuple(free.values()), apart=apart, parts=parts, spoken=spoken)
-    return whole, [problem for problem in problems if problem is not None]
 
 
 def _ranked(rule: Rule, headings: Iterable[str], is_ours: bool) -> list[tuple[int, str]]:
@@ -189,34 +204,33 @@ def _chosen(by_name: Mapping[str, str], chosen: Mapping[str, Any], where: str, f
     return of
 
 
-def _problem(named: Mapping[str, str], columns: Sequence[str], free: Mapping[str, str], file: str) -> str | None:
-    for quantity in ("cross_entropy_nats", "loss_bits", "bits_per_byte"):
-        column = named.get(quantity, "")
-        if rank_of(RULES["perplexity"], column) is not None:
-            how = typed(columns={"perplexity": column})
-            return f"{file}: column {column!r} is no {RULES[quantity].shown}; a perplexity of a token is read by {how}"
+def _unread(named: Mapping[str, str], columns: Sequence[str], ignored: Iterable[str], file: str) -> Iterator[str]:
+    """The first thing for which the values in the columns of one text cannot be read."""
     wide = next((column for name, column in named.items() if _WIDE.fullmatch(name)), None)
-    if not {*QUANTITIES, "n_correct", "rbp"} & named.keys() and wide is None:
-        normalised = next((column for name, column in free.items() if _OTHERWISE.fullmatch(name)), None)
-        if normalised is not None:
-            kept = typed(columns={f"vary_{re.sub('[^a-z0-9]+', '_', plain(normalised))}": normalised})
-            return (
-                f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
-            )
-        return (
+    normalised = next((column for column in ignored if _OTHERWISE.fullmatch(plain(column))), None)
+    losses = ((name, named.get(name, "")) for name in ("cross_entropy_nats", "loss_bits", "bits_per_byte"))
+    perplexity = next((of for of in losses if rank_of(RULES["perplexity"], of[1]) is not None), None)
+    same = [*combinations(map(named.get, _ONE_LOSS), 2), (wide, named.get("rbp", named.get("k")))]
+    both = next((pair for pair in same if None not in pair), None)
+    needs = (*_NEEDS, *([("rbp", "n")] if plain(named.get("rbp", "")) in _OF_WINDOWS else []))
+    lacks = next(((named[name], needed) for name, needed in needs if name in named and needed not in named), None)
+    if perplexity is not None:
+        name, column = perplexity
+        how = typed(columns={"perplexity": column})
+        yield f"{file}: column {column!r} is no {RULES[name].shown}; a perplexity of a token is read by {how}"
+    elif not {*QUANTITIES, "n_correct", "rbp"} & named.keys() and wide is None and normalised is not None:
+        kept = typed(columns={f"vary_{re.sub('[^a-z0-9]+', '_', plain(normalised))}": normalised})
+        yield f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
+    elif not {*QUANTITIES, "n_correct", "rbp"} & named.keys() and wide is None:
+        yield (
             f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, perplexity, bits_per_byte or "
             f"accuracy, nor n_correct of n_samples attempts at an item; it has: {', '.join(columns)}; name it with "
             f"{typed(columns={'rbp': 'NAME'})}, or {typed(texts=_TEXTS)}"
         )
-    same = [*combinations(map(named.get, _ONE_LOSS), 2), (wide, named.get("rbp", named.get("k")))]
-    both = next((pair for pair in same if None not in pair), None)
-    if both is not None:
-        return f"{file} has both {both[0]!r} and {both[1]!r}, which say the same of a row; leave one out"
-    needs = (*_NEEDS, *([("rbp", "n")] if plain(named.get("rbp", "")) in _OF_WINDOWS else []))
-    lacks = next(((named[name], needed) for name, needed in needs if name in named and needed not in named), None)
-    if lacks is not None:
-        return (
+    elif both is not None:
+        yield f"{file} has both {both[0]!r} and {both[1]!r}, which say the same of a row; leave one out"
+    elif lacks is not None:
+        yield (
             f"{file} has {lacks[0]!r}, but no column {lacks[1]}; it has: {', '.join(columns)}; add it, or name it with "
             f"{typed(columns={lacks[1]: 'NAME'})}"
         )
-    return None

@@ -22,34 +22,31 @@ class Faults:
     """Faults of the rows of a file; a row may have several.
 
     Attributes:
-        found: for each kind of fault its rows and its message by row.
-        alike: rows of each kind, also where it is told of one row.
+        found: for each kind of fault its rows, those of them that are told, and the message of a row.
     """
 
-    found: list[tuple[Rows, Callable[[int], str]]] = field(default_factory=list)
-    alike: list[Rows] = field(default_factory=list)
+    found: list[tuple[Rows, Rows, Callable[[int], str]]] = field(default_factory=list)
 
     def add(self, rows: Rows, text: str | Callable[[int], str], is_once: bool = False) -> None:
         """Add one kind of fault, with one message or one by row; `is_once` tells that of the first row."""
         if rows.size:
-            self.found.append((rows[:1] if is_once else rows, text if callable(text) else lambda row: text))
-            self.alike.append(rows)
+            self.found.append((rows, rows[:1] if is_once else rows, text if callable(text) else lambda row: text))
 
     def rows(self, n_rows: int) -> Mask:
         """Mask of the rows with a fault, [R]."""
-        return np.isin(np.arange(n_rows), np.concatenate([[], *self.alike]))
+        return np.isin(np.arange(n_rows), np.concatenate([[], *(rows for rows, _, _ in self.found)]))
 
     def only(self, kept: Mask) -> "Faults":
         """The faults of some rows."""
-        return Faults([(rows[kept[rows]], text) for rows, text in self.found])
+        return Faults([(rows, told[kept[told]], text) for rows, told, text in self.found])
 
     def __len__(self) -> int:
-        return sum(rows.size for rows, _ in self.found)
+        return sum(told.size for _, told, _ in self.found)
 
     def lines(self, place: Callable[[int], str]) -> list[str]:
         """The messages of the first faults, in order of their rows."""
-        firsts = [(int(row), kind) for kind, (rows, _) in enumerate(self.found) for row in np.sort(rows)[:_MOST]]
-        return [f"{place(row)}: {self.found[kind][1](row)}" for row, kind in sorted(firsts)[:_MOST]]
+        firsts = [(int(row), kind) for kind, (_, told, _) in enumerate(self.found) for row in np.sort(told)[:_MOST]]
+        return [f"{place(row)}: {self.found[kind][2](row)}" for row, kind in sorted(firsts)[:_MOST]]
 
 
 def named_of(names: Iterable[object], most: int = _MOST) -> str:

@@ -169,8 +169,7 @@ class _Reader:
     def shares(self, columns: Columns) -> list[tuple[pa.Array, pa.Array]]:
         """Each column of RBP with its k: one whose rows name their k, or one for each k."""
         if "rbp" not in columns.named:
-            of_k = [(self.field(name, columns), pa.scalar(k, pa.int64())) for name, k in columns.wide.items()]
-            return [(share, pa.repeat(k, self.n_rows)) for share, k in of_k]
+            return [(self.field(name, columns), self.repeated(k, "k")) for name, k in columns.wide.items()]
         share, k = self.field("rbp", columns), self.field("k", columns)
         sound = ~self.faults.rows(self.n_rows)
         self.faults.add(np.flatnonzero(sound & ~valid(share) & valid(k)), f"{columns.named['rbp']} {_MISSING_RBP}")
@@ -212,12 +211,9 @@ class _Reader:
             raise RbpxError(f"{self.table.rows[rows[0]].place}: {name} {wrong[codes[rows[0]]]}")
         self.faults.add(rows, lambda row: f"{name} {wrong[codes[row]]}{mended}", is_once)
         read = pa.array(values, rule.type).take(pa.array(codes))
-        if rule.numbers is not None and rule.numbers.is_rounded and name is not None:
-            exact = (
-                None if value is None else rule.numbers.exact(cell, times)
-                for cell, value in zip(cells, values, strict=True)
-            )
-            rounded = [code for code, of in enumerate(exact) if of != values[code]]
+        if name is not None and rule.numbers is not None and rule.numbers.is_rounded:
+            told = [(code, rule.numbers.exact(cells[code], times)) for code, of in enumerate(values) if of is not None]
+            rounded = [code for code, exact in told if exact != values[code]]
             self.rounded |= {name: int(np.isin(codes, rounded).sum())} if rounded else {}
         if name is not None and times is None and rule.least:
             self.count_few(name, field, rule.least, cells, [value for value in values if value is not None])

@@ -1,6 +1,6 @@
 """Imports a table of other people's results into a store: checks every row and writes all of them or none."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -34,14 +34,51 @@ class Imported:
     """The result of one import.
 
     Attributes:
-        n_gone: observations that an earlier file of that name gave, and this one does not.
-        notes: how the file was read, and what was left out of it, or may have to be.
+        table: the rows that were read.
+        left_out: a number, what there are as many of, and why.
+        unfinished: the runs that were left out, if any.
+        before: observations that an earlier file of that name gave; `gone` are those that this one does not have, and
+            `lost` facts of others.
     """
 
+    table: Rows
+    config: ImportConfig
+    columns: Columns
+    reading: ObservationFile
     judged: Comparison
-    n_planned: int
-    n_gone: int
-    notes: tuple[str, ...]
+    left_out: Sequence[tuple[int, str, str]]
+    unfinished: str
+    before: pa.Table
+    gone: pa.Table
+    lost: list[str]
+
+    def notes(self) -> list[str]:
+        """How the file was read, and what was left out of it, or may have to be."""
+        file, config, reading, spoken = self.table.path.name, self.config, self.reading, self.columns.spoken
+        named = named_in(config.where or "", self.columns.ignored)
+        ignored = named_of((name for name in self.columns.ignored if name not in named), _LISTED)
+        headings = ", ".join(f"{column!r} as {how}" for column, how in spoken.items())
+        rounded = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
+        planned, (first, last) = number_of(reading.n_planned, "rate"), reading.steps or (0, 0)
+        n_before, n_gone = (number_of(each.num_rows, "observation") for each in (self.before, self.gone))
+        names = self.gone.select(["model", "size"]).to_pylist()
+        runs = named_of(dict.fromkeys(row["model"] or row["size"] for row in names))
+        lost = named_of(map(self.columns.shown, self.lost))
+        stay = "" if config.replace else f" stay; where this one stands for it, {typed(replace=True)} removes them"
+        notes = (  # each behind what makes it worth telling
+            (ignored, f"ignored columns of {file}: {ignored}"),
+            (reading.n_planned, f"took {planned} of {file} without a value as plans of runs"),
+            *((n, f"left out {number_of(n, noun)} of {file} {which}") for n, noun, which in self.left_out),
+            (last, f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C"),
+            (headings, f"read headings of {file}: {headings}"),
+            (rounded, f"rounded counts of {file} to whole numbers: {rounded}"),
+            (self.unfinished, self.unfinished),
+            (config.replace and self.before.num_rows, f"in place of the {n_before} that an earlier {file} gave"),
+            (runs, f"{n_gone} of an earlier {file} that this one does not have ({runs}){stay}"),
+            (lost, f"facts of an earlier {file} that this one does not have ({lost}){stay}"),
+        )
+        told = [note for is_told, note in notes if is_told]
+        return [*told, *told_diverged(self.judged.read, self.table, self.columns, config)]
 
 
 def import_file(store: Store, path: Path, config: ImportConfig, dry_run: bool = False) -> Imported:
@@ -76,10 +113,9 @@ def import_samples(store: Store, path: Path, request: ImportRequest) -> tuple[Im
             "samples_TASK_TIME.jsonl)"
         )
     scores = {name: getattr(scored, name) for name in SCORES if getattr(scored, name) is not None}
-    cells = {"size": request.size, "S": request.S} | scores
-    table = Rows(path, scored.sha256, tuple(cells), [Row(path, 1, None, cells)])
+    table = Rows(path, scored.sha256, tuple(scores), [Row(path, 1, None, scores)])
     typed_S = {"S": {"column": "S", "times": 1}}  # by hand, so it is what it says
-    named = replace(request, columns=typed_S, dataset=dataset, protocol=request.protocol or HARNESS, S=None, size=None)
+    named = replace(request, columns=typed_S, dataset=dataset, protocol=request.protocol or HARNESS)
     return _bring(store, table, named, request.dry_run), scored
 
 
@@ -95,7 +131,8 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
     n_not_chosen = len(table.rows) - len(chosen.rows)
     chosen, unfinished = finished(chosen, config.where)
     wide = _widened(chosen, named) if named else chosen
-    columns = _columns(wide, {name: of for name, of in (config.columns or {}).items() if name not in named}, config)
+    told = {name: of for name, of in (config.columns or {}).items() if name not in named}
+    columns = match_columns(wide, told, config)
     reading, n_replaced = read_observations(wide, columns, config), 0
     if config.keep is not None:
         kept, n_replaced = kept_of(reading.observations, config.keep)
@@ -111,7 +148,6 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
             for path in files_of(store, config.source, name) if config.replace else ():
                 if path.stem != written:
                     path.unlink(missing_ok=True)
-    gone, facts = unsaid(before, judged.read)
     again = "a later" if config.keep == "last" else "an earlier"
     left_out = (
         (n_not_chosen, "row", "that where= does not choose"),
@@ -120,37 +156,8 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
         (judged.n_repeated, "row", "that an earlier row says already"),
         (0 if named else reading.n_missing, "value", "that are empty or NaN"),
     )
-    notes = [*_told(name, reading, columns, config, left_out), *([unfinished] if unfinished else ())]
-    notes += [
-        *_told_gone(gone, map(columns.shown, facts), before.num_rows, name, config),
-        *told_diverged(judged.read, wide, columns, config),
-    ]
-    return Imported(judged, reading.n_planned, gone.num_rows, tuple(notes))
-
-
-def _told(
-    file: str,
-    reading: ObservationFile,
-    columns: Columns,
-    config: ImportConfig,
-    left_out: Iterable[tuple[int, str, str]],
-) -> Iterator[str]:
-    ignored = [name for name in columns.ignored if name not in named_in(config.where or "", columns.ignored)]
-    if ignored:
-        yield f"ignored columns of {file}: {named_of(ignored, _LISTED)}"
-    if reading.n_planned:
-        yield f"took {number_of(reading.n_planned, 'rate')} of {file} without a value as plans of runs"
-    for n, noun, which in left_out:
-        if n:
-            yield f"left out {number_of(n, noun)} of {file} {which}"
-    if reading.steps is not None:
-        first, last = reading.steps
-        yield f"took rows {first:,} to {last:,} of {file} as steps, since no column says step, D or C"
-    if columns.spoken:
-        yield f"read headings of {file}: {', '.join(f'{column!r} as {how}' for column, how in columns.spoken.items())}"
-    if reading.rounded:
-        counts = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
-        yield f"rounded counts of {file} to whole numbers: {counts}"
+    gone, lost = unsaid(before, judged.read)
+    return Imported(wide, config, columns, reading, judged, left_out, unfinished, before, gone, lost)
 
 
 def _written(store: Store, new: pa.Table, table: Rows, columns: Columns, config: ImportConfig) -> str:
@@ -208,16 +215,6 @@ def _not_read(table: Rows, columns: Columns, config: ImportConfig) -> str:
     return ""
 
 
-def _told_gone(gone: pa.Table, facts: Iterable[str], n_before: int, file: str, config: ImportConfig) -> Iterator[str]:
-    if config.replace and n_before:
-        yield f"in place of the {number_of(n_before, 'observation')} that an earlier {file} gave"
-    models = dict.fromkeys(row["model"] or row["size"] for row in gone.select(["model", "size"]).to_pylist())
-    stay = "" if config.replace else f" stay; where this one stands for it, {typed(replace=True)} removes them"
-    for what, told in ((number_of(gone.num_rows, "observation"), named_of(models)), ("facts", named_of(facts))):
-        if told:
-            yield f"{what} of an earlier {file} that this one does not have ({told}){stay}"
-
-
 def _long(columns: Sequence[str], config: ImportConfig) -> dict[str, str]:
     """The columns of quantity, value and stderr, where rows name their quantity; empty where they do not."""
     by_name = {plain(column): column for column in columns}
@@ -245,19 +242,3 @@ def _widened(table: Rows, named: Mapping[str, str]) -> Rows:
         names.update(dict.fromkeys(values))
         rows.append(replace(row, values={name: row.values.get(name) for name in kept} | values))
     return replace(table, columns=tuple(names), rows=rows)
-
-
-def _columns(table: Rows, chosen: dict[str, str], config: ImportConfig) -> Columns:
-    path, runs = table.path, {name: run.columns for name, run in config.wide_runs.items()}
-    apart = "runs" if runs else "texts" if config.texts else ""
-    columns, lines = match_columns(table.columns, chosen, str(path), apart, runs or config.texts or {})
-    if not lines and columns.has_rbp and config.ties is None and "ties" not in columns.named:
-        lines.append(f"{path} has no column ties, so give ties=pessimistic, ties=optimistic or ties=mid")
-    found = set(map(plain, (*table.columns, *chosen)))
-    given = {"family": config.family, "dataset": config.dataset or config.texts}
-    if missing := [name for name, of in given.items() if not of and name not in found]:
-        named = " and ".join(missing)
-        are = "are missing; add columns" if len(missing) > 1 else "is missing; add a column"
-        lines.append(f"{path}: the {named} {are} {named}, or give {' '.join(f'{name}=NAME' for name in missing)}")
-    refuse(lines, len(lines), path)
-    return columns
