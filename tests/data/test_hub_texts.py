@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.hub import Hub, serving_others
-from tests.support.hub_asking import ROWS, Asker, Told, add_rows, asking, drawn_by_hand, one_line, texts_of
+from tests.support.hub_asking import ROWS, Asker, Told, add_rows, drawn_by_hand, one_line, texts_of
 from tests.support.hub_datasets import card, halves, jsonl, parquet
 
 
@@ -21,8 +21,9 @@ def hub() -> Iterator[Hub]:
 
 @pytest.fixture(scope="module")
 def asker(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asker]:
-    with asking(hub, tmp_path_factory.mktemp("hub") / "home") as process:
-        yield process
+    process = Asker(hub.url, tmp_path_factory.mktemp("hub") / "home")
+    yield process
+    assert process.stop() == "", "no bar and no warning of the libraries"
 
 
 @pytest.fixture

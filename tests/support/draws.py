@@ -3,14 +3,14 @@
 from scipy.stats import binom
 
 
-def fewest(n_draws: int, level: float = 0.95, n_counts: int = 1) -> int:
-    """The fewest of `n_draws` intervals of this level that hold the truth, but for 1 set of `n_counts` in 1,000."""
-    return int(binom.ppf(0.001 / n_counts, n_draws, level))
+def fewest(n_draws: int) -> int:
+    """The fewest of `n_draws` intervals of 95 % that hold the truth, but for 1 set of draws in 1,000."""
+    return int(binom.ppf(0.001, n_draws, 0.95))
 
 
-def most(n_draws: int, level: float = 0.05, n_counts: int = 1) -> int:
-    """The most of `n_draws` tests of this level that doubt what is true, but for 1 set of `n_counts` in 1,000."""
-    return int(binom.isf(0.001 / n_counts, n_draws, level))
+def most(n_draws: int) -> int:
+    """The most of `n_draws` tests at 5 % that doubt what is true, but for 1 set of draws in 1,000."""
+    return int(binom.isf(0.001, n_draws, 0.05))
 
 
 def holds(lo: float | None, truth: float, hi: float | None) -> bool:

@@ -5,8 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +56,6 @@ class Asker:
         return self._process.communicate(timeout=60)[1]
 
 
-@contextmanager
-def asking(hub: Hub, home: Path) -> Iterator[Asker]:
-    """A process that asks this hub, and writes nothing of the libraries' own: no bar and no warning."""
-    process = Asker(hub.url, home)
-    yield process
-    assert process.stop() == ""
-
-
 def add_rows(hub: Hub, of: str) -> str:
     """An id that no cache knows, made from the name of a test: two splits in two Parquet files each."""
     found = "org/" + hashlib.sha1(of.encode()).hexdigest()[:12]
@@ -76,9 +66,9 @@ def add_rows(hub: Hub, of: str) -> str:
     return found
 
 
-def drawn_by_hand(texts: list[str], limit: int = 1000, seed: int = 42) -> list[str]:
+def drawn_by_hand(texts: list[str], limit: int = 1000) -> list[str]:
     """The texts in the order of the draw."""
-    return [texts[i] for i in np.random.default_rng(seed).permutation(len(texts))[:limit]]
+    return [texts[i] for i in np.random.default_rng(42).permutation(len(texts))[:limit]]
 
 
 def texts_of(told: Told) -> list[str]:
