@@ -29,7 +29,7 @@ def unscored(n_tokens: int, share: float, is_counted: bool = True) -> str | None
         return None
     about = "" if is_counted else "about "
     return (
-        f"scores {about}{part(share)} % of it, {n_tokens:,} of about {n_tokens / share:,.0f} tokens; "
+        f"scores {about}{part(share)} % of the drawn text, {n_tokens:,} of about {n_tokens / share:,.0f} tokens; "
         "protocol=rolling scores all"
     )
 

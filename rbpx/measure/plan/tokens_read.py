@@ -22,7 +22,8 @@ from rbpx.store.store import Record, Store
 
 # Mean over five texts (Wikipedia, law, prose of pydoc, GSM8K, HumanEval) and the tokenizers of GPT-2, GPT-NeoX and
 # Qwen2: from 2.4 (code, GPT-2) to 4.5 (Wikipedia).
-BYTES_PER_TOKEN = 3.7
+BYTES_PER_TOKEN = 3.7  # where no tokenizer is here
+_SAMPLED, _BEGINNING = 100, 2000  # documents, and characters of each, that tell it of a tokenizer and a text
 Cut = tuple[int, int | None]
 """Tokens of a window at most, and from one window to the next; None if only the first window of a document is read."""
 
@@ -47,7 +48,7 @@ def find_tokens_read(
     of_family = [run for run in same_text if run["family"] == cell.family]
     if not of_family and documents is not None:
         overlap = (cut[0], cut[0] - 1) if cell.protocol == HARNESS else cut  # the harness reads texts whole
-        return _estimate(documents, overlap), False
+        return _estimate(documents, overlap, _bytes_per_token(documents, folder)), False
     for run in of_family or same_text:
         return tokens_read_of_run(store, run["run_id"], cut), False
     return None, None
@@ -60,12 +61,26 @@ def _reads_same_text(cell: Cell, cut: Cut, run: Record) -> bool:
 
 
 @cache
-def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
+def _loaded(folder: Path | None) -> Any:
     try:
-        tokenizer: Any = load_tokenizer(folder, str(folder))
-        return hash_tokenizer(tokenizer), acting_bos(tokenizer, Bos(bos)).value
+        return None if folder is None else load_tokenizer(folder, str(folder))
     except RbpxError:
         return None
+
+
+@cache
+def _tokenizer(folder: Path, bos: str) -> tuple[str, str] | None:
+    tokenizer = _loaded(folder)
+    try:
+        return tokenizer and (hash_tokenizer(tokenizer), acting_bos(tokenizer, Bos(bos)).value)
+    except RbpxError:
+        return None
+
+
+def _bytes_per_token(documents: Sequence[Document], folder: Path | None) -> float:
+    tokenizer, texts = _loaded(folder), [document.text[:_BEGINNING] for document in documents[:_SAMPLED]]
+    ids = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if tokenizer else []
+    return len("".join(texts).encode()) / sum(map(len, ids)) if any(ids) else BYTES_PER_TOKEN
 
 
 def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
@@ -81,27 +96,27 @@ def tokens_read_of_run(store: Store, run_id: str, cut: Cut) -> TokensRead:
     return replace(read, n_bytes=facts["n_bytes"])
 
 
-def _estimate(documents: Sequence[Document], cut: Cut) -> TokensRead:
+def _estimate(documents: Sequence[Document], cut: Cut, per_token: float) -> TokensRead:
     if any(document.part for document in documents):
-        return _estimate_of_items(documents, cut[0])
-    n_tokens = [_n_tokens(document.text) for document in documents]
+        return _estimate_of_items(documents, cut[0], per_token)
+    n_tokens = [_n_tokens(document.text, per_token) for document in documents]
     windows_of_documents = [spans(n, *cut) for n in n_tokens if n > 1]
     lengths = [end - begin for windows in windows_of_documents for begin, end in windows]
     ends = [windows[-1][1] for windows in windows_of_documents]
-    return replace(tokens_read(lengths, sum(ends) - len(ends)), n_bytes=round(sum(ends) * BYTES_PER_TOKEN))
+    return replace(tokens_read(lengths, sum(ends) - len(ends)), n_bytes=round(sum(ends) * per_token))
 
 
-def _estimate_of_items(documents: Sequence[Document], window: int) -> TokensRead:
+def _estimate_of_items(documents: Sequence[Document], window: int, per_token: float) -> TokensRead:
     """The common beginning of all items, then each context, is read once, in one window a text."""
     parts = [(document.part, document.text) for document in documents if document.part is not None]
-    whole_n = [_n_tokens(text) for _, text in parts]
-    n_scored = sum(whole_n) - sum(_n_tokens(text[: part.n_context]) for part, text in parts)
+    whole_n = [_n_tokens(text, per_token) for _, text in parts]
+    n_scored = sum(whole_n) - sum(_n_tokens(text[: part.n_context], per_token) for part, text in parts)
     if max(whole_n) > window:
         return tokens_read([min(n, window) for n in whole_n], n_scored)
     before = {part.item: text[: part.n_context] for part, text in parts}
     alike = takewhile(lambda pair: pair[0] == pair[1], zip(min(before.values()), max(before.values()), strict=False))
-    of_all = _n_tokens("".join(character for character, _ in alike))
-    contexts = {item: _n_tokens(text) for item, text in before.items()}
+    of_all = _n_tokens("".join(character for character, _ in alike), per_token)
+    contexts = {item: _n_tokens(text, per_token) for item, text in before.items()}
     steps = [(0, of_all), *((of_all, n) for n in contexts.values())]
     steps += [(contexts[part.item], n) for (part, _), n in zip(parts, whole_n, strict=True)]
     return TokensRead(
@@ -109,5 +124,5 @@ def _estimate_of_items(documents: Sequence[Document], window: int) -> TokensRead
     )
 
 
-def _n_tokens(text: str) -> int:
-    return round(len(text.encode()) / BYTES_PER_TOKEN)
+def _n_tokens(text: str, per_token: float) -> int:
+    return round(len(text.encode()) / per_token)
