@@ -1,10 +1,12 @@
 """Divides a request into its grid of cells, each one model, dataset and protocol with the key of its measurement."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from glob import glob
 from pathlib import Path
 from typing import Any, Final
 
@@ -142,7 +144,7 @@ def members(model: ModelConfig, wanted: Sequence[str] | None) -> tuple[str, list
 
 
 def _members_by_id(model: ModelConfig) -> list[Member]:
-    names = names_of("model.id", model.id) or []
+    names = [each for name in names_of("model.id", model.id) or [] for each in _matching(name)]
     if model.gguf is not None:
         files = names_of("model.gguf", model.gguf) or []
         if len(names) != 1 or not files or not all(map(is_gguf, files)):
@@ -164,6 +166,14 @@ def _members_by_id(model: ModelConfig) -> list[Member]:
         for revision in model.revisions()
         for at, (name, (base, of_adapter)) in enumerate(bases.items())
     ]
+
+
+def _matching(name: str) -> list[str]:
+    """The folders and files of a glob, shorter names first, so that 2b is before 10b; any other name as it is."""
+    found = sorted(glob(os.path.expanduser(name)), key=lambda each: (len(each), each)) if "*" in name else [name]
+    if not found:
+        raise RbpxError(f"model.id={name} matches no folder and no file; give another glob, or a list of names")
+    return found
 
 
 def _with_adapters(model: ModelConfig, there: Sequence[Member]) -> list[Member]:

@@ -94,7 +94,7 @@ def _sample_here(dataset: DatasetConfig, limit: int, seed: int | None, store: St
         raise RbpxError(f"dataset.hub={dataset.hub} cannot be combined with dataset={dataset.name}; use dataset=hub")
     if path is not None or dataset.kind != "hub":
         source = read_source(dataset.kind, path, dataset)
-        if not source:
+        if all(content == "" for _, content in source):
             raise _empty(dataset, str(path))
         return Sample(draw(source, limit, seed), None, path is not None and folder_and_pattern(path) is not None)
     sample_path = store.file("samples", digest(sample_request(dataset, limit, seed)))

@@ -99,10 +99,9 @@ def _at(name: str, place: Place) -> str:
 
 def _not_text(row: dict[Any, Any], field: str) -> str:
     if field not in row:
-        as_in = typed(keys={"dataset.fields": ["text"]})
-        return (
-            f"has no field '{field}' (it has: {visible_line(', '.join(map(str, row)))}); name the fields, as in {as_in}"
-        )
+        texts = {len(value): name for name, value in row.items() if isinstance(name, str) and isinstance(value, str)}
+        as_in = f", as in {typed(keys={'dataset.fields': [texts[max(texts)]]})}" if texts else ""
+        return f"has no field '{field}' (it has: {visible_line(', '.join(map(str, row)))}); name the fields{as_in}"
     value = "null" if row[field] is None else str(row[field])[:40]
     return f"has {value} in field '{field}', not a text; put it in quotes, leave the row out, or name other fields"
 

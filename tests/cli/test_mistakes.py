@@ -87,6 +87,7 @@ def told(*words: object, store: Path, cwd: Path) -> str:
 def test_a_mistake_of_each_stage_ends_a_command_with_that_line(store: Path, cwd: Path, tmp_path: Path) -> None:
     """Words, Hydra, values, the shape of the answer, the store, its index, the model, its text."""
     (empty := tmp_path / "empty.jsonl").touch()
+    (tmp_path / "empty.jsonl.txt").touch()
     for line, says in MISTAKES["commands"].items():
         assert re.search(says, told(*line.replace("EMPTY", str(empty)).split(), store=store, cwd=cwd)), line
     assert "no runs" in told("fit", store=cwd, cwd=cwd)

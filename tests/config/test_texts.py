@@ -8,6 +8,8 @@ import pytest
 from rbpx.api.keywords import requests
 from rbpx.cli.registry import asking
 from rbpx.config.compose import compose
+from rbpx.config.grid import members
+from rbpx.config.model.family import ModelConfig
 from rbpx.errors import RbpxError
 from tests.support.composed import composed_once
 from tests.support.composing import request_of
@@ -52,7 +54,7 @@ def test_each_element_of_a_list_and_of_a_sweep_stays_text() -> None:
     assert [each.dataset.name for each in swept] == ["7", "1e3", "1_000"]
 
 
-def test_a_glob_with_brackets_is_text_and_a_list_within_a_sweep_is_a_list() -> None:
+def test_a_glob_with_brackets_is_text_and_a_list_within_a_sweep_is_a_list(tmp_path: Path) -> None:
     words = ["model=ladder", "dataset=file", "dataset.path=a/[bc].txt,d[1].txt"]
     swept = compose(asking("plan"), [*words, "size=3k,[7k,25k]"], sweeps=True).requests
     sizes = [["3k"], ["7k", "25k"]]
@@ -60,6 +62,13 @@ def test_a_glob_with_brackets_is_text_and_a_list_within_a_sweep_is_a_list() -> N
         (path, size) for path in ("a/[bc].txt", "d[1].txt") for size in sizes
     ]
     assert request_of("plan", [*words[:2], 'dataset.path="a/[bc].txt"']).dataset.path == "a/[bc].txt"
+    folders = [tmp_path / "m2b", tmp_path / "m10b"]
+    for folder in folders:
+        folder.mkdir()
+    found = members(ModelConfig(id=f"{tmp_path}/m*", family="m"), None)[1]
+    assert [each.model for each in found] == [*map(str, folders)]
+    with pytest.raises(RbpxError, match=r"m3\* matches no folder"):
+        members(ModelConfig(id=f"{tmp_path}/m3*"), None)
 
 
 def test_a_number_in_a_file_is_refused_with_its_place(tmp_path: Path) -> None:

@@ -110,7 +110,12 @@ PACKED = gzip.compress(b'{"text": "' + np.random.default_rng(0).bytes(4000).hex(
 WRONG: list[tuple[str, str | bytes, str]] = [
     ("short.csv", "id,text\n1,fine\n2\n", "row 2 of FILE (line 3): 1 cell where the header has 2"),
     ("long.csv", "id,text\n1,fine\n\n,,\n2,too\n", "row 2 of FILE (line 4): 3 cells where the header has 2"),
-    ("absent.jsonl", FINE + '{"body": "x"}', "row 2 of FILE (line 2) has no field 'text' (it has: body)"),
+    (
+        "absent.jsonl",
+        FINE + '{"body": "x"}',
+        "row 2 of FILE (line 2) has no field 'text' (it has: body); name the fields, as in **{\"dataset.fields\": "
+        '["body"]}',
+    ),
     (
         "null.jsonl",
         FINE + '{"text": null}',

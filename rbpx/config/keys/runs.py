@@ -59,7 +59,7 @@ class Chosen(Stored):
 
     model: ModelConfig | None = key(
         None,
-        "{models}; model=hub model.id=ORG/NAME, a folder or FILE.gguf; model.revision=step1000, a list, all, log",
+        "{models}; model=hub model.id=ORG/NAME, folder, glob or FILE.gguf; model.revision=step1000, a list, all, log",
         shown="FAMILY",
     )
     size: list[str] | None = key(
