@@ -138,28 +138,23 @@ def test_an_imported_run_has_one_id_that_show_explains(results: Path, store: Pat
     assert run_ids(tmp_path / "other") == ids
 
 
-def test_gc_keeps_fits_of_imported_runs_until_their_source_is_removed(results: Path, store: Path, cwd: Path) -> None:
-    bring(results, store, cwd)
-    kept = Store(store)
-    for name, ids in {"whole": run_ids(store), "gone": ["nosuch"]}.items():
-        kept.write_record("fits", name, {"fit_id": name, "run_ids": ids, "params": {}})
-    assert "dropped 1 fit whose" in here("store", "gc", "--store", store, cwd=cwd, check=0).stderr
-    assert [fit["fit_id"] for fit in kept.records("fits")] == ["whole"]
-    here("store", "rm", "them", "--store", store, cwd=cwd, check=0)
-    assert list(kept.records("fits")) == []
-    assert imported(store) == []
-
-
-def test_removing_a_source_leaves_the_others_and_the_runs(results: Path, own_store: Path, cwd: Path) -> None:
+def test_a_source_that_is_removed_takes_its_fits_along_and_leaves_the_others_and_the_runs(
+    results: Path, own_store: Path, cwd: Path
+) -> None:
+    kept, runs = Store(own_store), snapshot(own_store / "runs")
+    before = {fit["fit_id"] for fit in kept.records("fits")}
     bring(results, own_store, cwd)
+    for name, ids in {"whole": run_ids(own_store), "gone": ["nosuch"]}.items():
+        kept.write_record("fits", name, {"fit_id": name, "run_ids": ids, "params": {}})
     bring(results, own_store, cwd, "source=them-too", "ties=mid")
-    runs = snapshot(own_store / "runs")
-    here("store", "rm", "them", "--store", own_store, cwd=cwd, check=0)
+    assert "dropped 1 fit whose" in here("store", "gc", "--store", own_store, cwd=cwd, check=0).stderr
+    assert {fit["fit_id"] for fit in kept.records("fits")} == {*before, "whole"}
+    remove = ("store", "rm", "them", "--store", own_store)
+    here(*remove, cwd=cwd, check=0)
+    assert {fit["fit_id"] for fit in kept.records("fits")} == before
     assert {row["source"] for row in imported(own_store)} == {"them-too"}
     assert snapshot(own_store / "runs") == runs
-    refused(
-        here("store", "rm", "them", "--store", own_store, cwd=cwd), "them is neither a run_id nor an imported source"
-    )
+    refused(here(*remove, cwd=cwd), "them is neither a run_id nor an imported source")
 
 
 def test_what_was_measured_can_be_imported_elsewhere(drawn: Path, store: Path, cwd: Path, tmp_path: Path) -> None:
