@@ -34,11 +34,8 @@ def test_the_move_is_that_of_the_ladder_without_its_most_telling_run(off: int, s
         assert sign * moved.share == pytest.approx(moves[moved.by, t], rel=1e-9)
 
 
-def test_of_three_sizes_none_can_be_left_out() -> None:
+def test_only_a_replicate_can_be_left_out_where_three_sizes_have_to_stay() -> None:
     assert most_influential(S[:3], Y[:3], FAR, alone(S[:3], Y[:3])) == [None, None]
-
-
-def test_only_a_replicate_can_where_three_sizes_have_to_stay() -> None:
     sizes, y = [S[0], *S[:3]], [1.1 * Y[0], *Y[:3]]
     for moved in most_influential(sizes, y, FAR, alone(sizes, y)):
         assert moved.by in (0, 1)

@@ -35,17 +35,12 @@ def test_a_row_for_each_form_has_its_own_constants(found: Rows, drawn: Path) -> 
     assert [(row["law"], row["k"], row["form"]) for row in found] == [("rbp", 1, "chinchilla"), ("rbp", 1, "kaplan")]
     for row in found:
         assert (row["objective_name"], row["delta"], row["n_points"]) == ("log_huber", 0.001, 20)
+    for name in ("alpha", "beta", "A", "B", "E"):
+        assert found[0][f"{name}_lo"] <= getattr(TRUTH, name) <= found[0][f"{name}_hi"]
     kaplan = found[1]
     assert kaplan["A"] is kaplan["alpha"] is kaplan["E_lo"] is None
     assert set(kaplan["params"]["constants"]) == {"N_c", "D_c", "alpha_N", "alpha_D"}
     assert {record["fit_id"] for record in Store(drawn).records("fits")} >= {row["fit_id"] for row in found}
-
-
-def test_the_intervals_of_a_drawn_surface_contain_its_constants(found: Rows) -> None:
-    row = found[0]
-    for name in ("alpha", "beta", "A", "B", "E"):
-        assert row[f"{name}_lo"] <= getattr(TRUTH, name) <= row[f"{name}_hi"]
-        assert row[f"{name}_lo"] <= row[name] <= row[f"{name}_hi"]
 
 
 def test_the_best_of_a_budget_is_what_decide_says_unless_a_form_is_asked_for(drawn: Path, found: Rows) -> None:
