@@ -149,7 +149,8 @@ function reveal(button) { // the columns that a terminal has no room for
   fit(sheet.querySelector(".scroll"));
 }
 function stack(place) { // each row by itself, each value under its heading, so that nothing is out of sight
-  const table = place.querySelector("table"), heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+  const table = place.querySelector("table"), told = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+  const heads = told.map((head, n) => head === "95 %" ? `95 % of ${told[n - 1]}` : head);
   for (const row of table.tBodies[0].rows) for (const cell of row.cells) cell.dataset.h = heads[cell.cellIndex];
   place.classList.add("stacked");
 }

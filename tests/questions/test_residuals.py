@@ -17,9 +17,9 @@ def test_the_figure_shows_what_a_line_leaves_at_each_size(tmp_path: Path) -> Non
     shown: dict[str, list[float]] = {}
     for row in figure.values.rows:
         shown.setdefault(row["series"], []).append(row["residual_ln"])
-    assert list(shown) == ["CE", "k = 1", "k = 10"]
+    assert list(shown) == ["cross-entropy", "−ln RBP_1", "−ln RBP_10"]
     for record in answer.rows:
-        params, name = record["params"], "CE" if record["k"] is None else f"k = {record['k']}"
+        params, name = record["params"], "cross-entropy" if record["k"] is None else f"−ln RBP_{record['k']}"
         line = linregress(np.log(params["S"]), np.log(params["y"]))
         left = np.log(params["y"]) - line.intercept - line.slope * np.log(params["S"])
         assert shown[name] == pytest.approx(left.tolist(), abs=1e-9)

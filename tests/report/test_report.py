@@ -310,6 +310,8 @@ def test_the_table_of_laws_has_the_columns_of_a_terminal_and_is_whole_on_a_scree
         place_of = page.locator(f"{table} .scroll")
         assert place_of.evaluate("of => [of.scrollHeight - of.clientHeight, of.scrollWidth - of.clientWidth]") == [0, 0]
         assert place_of.evaluate("of => of.classList.contains('stacked')") is (width == 390)
+        labels = page.locator(f"{table} tbody tr").first.locator("td").evaluate_all("of => of.map(td => td.dataset.h)")
+        assert width == 1280 or len({*labels}) == len(labels), "95 % of α, 95 % of C"
         page.locator(f"{table} button.all").click()
         every = page.locator(f"{table} thead th").count()
         assert page.locator(f"{table} tbody tr").first.locator("td:not([hidden])").count() == every > len(shown)

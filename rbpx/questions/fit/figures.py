@@ -103,7 +103,7 @@ def _residuals(result: GroupLaws, name: str, laws: Sequence[Law]) -> Figure | Un
     chosen = _few([law for law in laws if law.fit.residuals_ln and law.law in _BOUNDED])  # those with numbers
     if not chosen:
         return Undrawn(name, title, "No law has numbers.")
-    names = ["CE" if law.k is None else f"k = {law.k}" for law in chosen]
+    names = [law_title(law.law, law.k) for law in chosen]
     rows = [
         run.names() | {"series": of, "size": run.label, group.axis.value: run.x, _RESIDUAL.key: left}
         for of, law in zip(names, chosen, strict=True)

@@ -127,7 +127,7 @@ def _figures(group: Group, answers: Sequence[LawPrediction], fit_ids: Sequence[s
     least = min(rows, key=lambda row: abs(row["error"]))
     errors = {of.title: backtest_summary(of.of("backtest"))["mean_error"] for of in answers if of.of("backtest")}
     order = tuple(f"{n} smallest" for n in sorted({row["n_fitted"] for row in rows}, reverse=True))
-    x, y = Scale("error", "error of the prediction", zero=True, form="+.2~%"), Scale("law", "", names=tuple(errors))
+    x, y = Scale("error", "error of the prediction", zero=True, form=".2~%"), Scale("law", "", names=tuple(errors))
     marks = (rule(error=0.0), points(look={"size": 80}))
     yield drawn(
         ERRORS.of(title, map(_fitted, rows)),
