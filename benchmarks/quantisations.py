@@ -18,9 +18,10 @@ from typing import Any
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.requantised import rewritten
 from rbpx.data.corpus import draw, read_pydoc
 from rbpx.models.load import LoadedModel, load_model
-from tests.support.gguf_files import build_llama, rewritten, write_gguf
+from tests.support.gguf_files import build_llama, write_gguf
 from tests.support.real_model import LLAMA_CPP, install, real_model
 
 KINDS = ("Q8_0", "Q6_K", "Q5_0", "Q4_K_S", "Q4_0", "Q3_K_S", "Q2_K")

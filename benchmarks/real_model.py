@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.support.gguf_files import build_llama, rewritten, write_gguf
+from benchmarks.requantised import rewritten
+from tests.support.gguf_files import build_llama, write_gguf
 from tests.support.real_model import LLAMA_CPP, PACKAGES, install, plain_logits, ranks_and_nats, real_model
 
 TEXT = (

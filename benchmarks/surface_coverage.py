@@ -8,6 +8,7 @@ within 5 %) a new run near the line is predicted.
     .venv/bin/python benchmarks/surface_coverage.py [DRAWS, default 200]
 """
 
+import math
 import sys
 import time
 from pathlib import Path
@@ -18,7 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from rbpx.laws.surface.averaged import predict_on_line
 from rbpx.laws.surface.design import judge_design
-from tests.support.surfaces import Drawn, draw, grid, held, ratios, straight
+from rbpx.laws.surface.fit import fit_surface
+from rbpx.laws.surface.surface import optimum
+from tests.support.surfaces import BUDGET, NEW, TRUE, Drawn, draw, grid, law, ratios, straight, true_optimum
 
 GOOD = {
     "grid 4 x 4": (grid(4, 4), {}),
@@ -29,6 +32,24 @@ GOOD = {
     "grid 5 x 4, checkpoints": (grid(5, 4), {"checkpoints": 4}),
 }
 LINES = {"16 runs on a line": straight(16), "16 runs within 5 %": straight(16, 0.05)}
+
+
+def held(drawn: Drawn, n_replicates: int = 200) -> dict[str, bool]:
+    """Whether each interval of a fit contains the truth: constants, the optimum of a budget, predictions, a new run."""
+    fit = fit_surface(drawn.runs, n_replicates=n_replicates)
+    of = {name: (fit.constants[name], value) for name, value in TRUE.items()}
+    best = optimum(fit.surface, BUDGET)
+    S = true_optimum(BUDGET)
+    of["S_opt"] = (best.S, S)
+    of["D_opt"] = (best.D, BUDGET / 6 / S)
+    for name, at in (("inside", (1e8, 5e9)), ("beyond", NEW)):
+        of[name] = (fit.surface.predict(*at), float(law(*(np.array([each]) for each in at))[0]))
+    of["new_run"] = (fit.surface.predict(*drawn.new, new_run=True), drawn.new_y)
+    # An end that is not known is as far away as can be.
+    return {
+        name: (-math.inf if each.lo is None else each.lo) <= truth <= (math.inf if each.hi is None else each.hi)
+        for name, (each, truth) in of.items()
+    }
 
 
 def held_on_line(drawn: Drawn) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from rbpx.laws.families.shift import Shift, fit_shift
 from rbpx.laws.names import Axis
 from rbpx.laws.surface.runs import Runs
 from tests.support.surfaces import TRUE, ratios
@@ -91,19 +90,3 @@ def draw_pair(world: str, axis: Axis, seed: int, scatter: float = SCATTER) -> Pa
         for law, of in ((base, few | True), (variant, few))
     ]
     return Pair(Runs.of(S, D, y[0]), Runs.of(S[few], D[few], y[1]), axis, (base, variant))
-
-
-def judged(pair: Pair, found: Shift | None = None) -> dict[str, bool | None]:
-    """Whether each interval holds the truth, and whether sharing is refused; None where there is no number."""
-    found = fit_shift(pair.base, pair.variant, pair.axis) if found is None else found
-    true = [pair.true_ln_m(at.S, at.D) for at in found.at]
-    held: dict[str, bool | None] = {}
-    for name, at, ln_m in zip(("least C", "middle C", "most C", "10 times"), found.at, true, strict=False):
-        ends = at.value.ends
-        held[name] = None if ends is None else ends[0] <= math.exp(ln_m) <= ends[1]
-    ends = found.slope.ends
-    if ends is not None:
-        slope = (true[2] - true[0]) / math.log(found.at[2].C / found.at[0].C)
-        held["slope"] = ends[0] <= slope <= ends[1]
-    held["refused"] = None if found.p is None else found.p < 0.05
-    return held

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rbpx.laws.surface.fit import FORMS, fit_surface
+from rbpx.laws.surface.fit import FORMS
 from rbpx.laws.surface.runs import Runs
-from rbpx.laws.surface.surface import SurfaceParameters, optimum
+from rbpx.laws.surface.surface import SurfaceParameters
 from tests.support.repeats import plain_law
 
 Floats = NDArray[np.float64]
@@ -86,24 +86,6 @@ def draw(
     return Drawn(
         Runs.of(S, D, law(S, D) * np.exp(scatter * noise), groups=np.repeat(np.arange(n), checkpoints)), new, new_y
     )
-
-
-def held(drawn: Drawn, n_replicates: int = 200) -> dict[str, bool]:
-    """Whether each interval of a fit contains the truth: constants, the optimum of a budget, predictions, a new run."""
-    fit = fit_surface(drawn.runs, n_replicates=n_replicates)
-    of = {name: (fit.constants[name], value) for name, value in TRUE.items()}
-    best = optimum(fit.surface, BUDGET)
-    S = true_optimum(BUDGET)
-    of["S_opt"] = (best.S, S)
-    of["D_opt"] = (best.D, BUDGET / 6 / S)
-    for name, at in (("inside", (1e8, 5e9)), ("beyond", NEW)):
-        of[name] = (fit.surface.predict(*at), float(law(*(np.array([each]) for each in at))[0]))
-    of["new_run"] = (fit.surface.predict(*drawn.new, new_run=True), drawn.new_y)
-    # An end that is not known is as far away as can be.
-    return {
-        name: (-math.inf if each.lo is None else each.lo) <= truth <= (math.inf if each.hi is None else each.hi)
-        for name, (each, truth) in of.items()
-    }
 
 
 @lru_cache
