@@ -12,7 +12,7 @@ from rbpx.errors import RbpxError
 from rbpx.files.rows import Rows
 from rbpx.spelling import typed
 from rbpx.store.imports.faults import refuse
-from rbpx.store.imports.rules import RULES, Rule, field_of, of_kind, plain, rank_of, rule_of
+from rbpx.store.imports.rules import RULES, Rule, field_of, misspelt, of_kind, plain, rank_of, rule_of
 from rbpx.store.imports.units import read_heading, shown
 
 QUANTITIES: Final = of_kind("quantity")  # besides RBP_k
@@ -155,9 +155,10 @@ def _wrong(whole: Columns, named: Mapping[str, str], elsewhere: Sequence[str], t
         name = "rbp" if doubled in whole.wide else doubled
         yield f"{apart}: {file} would read its {name} twice; name it in {apart}= or columns=, not both"
     if apart != "runs" and "non_embedding_params" not in named:
+        near = next((column for column in whole.ignored if misspelt(column) == "S"), "NAME")
         yield (
             f"{file} has no column S, the parameters without embeddings, nor non_embedding_params; it has: "
-            f"{', '.join(columns)}; name it with {typed(columns={'S': 'NAME'})}, or S=6.5B of a file of one model"
+            f"{', '.join(columns)}; name it with {typed(columns={'S': near})}, or S=6.5B of a file of one model"
         )
 
 
@@ -222,10 +223,12 @@ def _unread(named: Mapping[str, str], columns: Sequence[str], ignored: Iterable[
         kept = typed(columns={f"vary_{re.sub('[^a-z0-9]+', '_', plain(normalised))}": normalised})
         yield f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
     elif not {*QUANTITIES, "n_correct", "rbp"} & named.keys() and wide is None:
+        near = {name: column for column in ignored if (name := misspelt(column)) is not None}
+        name = next((RULES[each].shown for each in QUANTITIES if RULES[each].shown in near), "rbp")
         yield (
             f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, perplexity, bits_per_byte or "
             f"accuracy, nor n_correct of n_samples attempts at an item; it has: {', '.join(columns)}; name it with "
-            f"{typed(columns={'rbp': 'NAME'})}, or {typed(texts=_TEXTS)}"
+            f"{typed(columns={name: near.get(name, 'NAME')})}, or {typed(texts=_TEXTS)}"
         )
     elif both is not None:
         yield f"{file} has both {both[0]!r} and {both[1]!r}, which say the same of a row; leave one out"

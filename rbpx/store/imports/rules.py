@@ -6,6 +6,7 @@ What columns say together is in `columns`, what rows say together in `plausible`
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Final
 
 import pyarrow as pa
@@ -152,6 +153,7 @@ _TABLE: Final = (
     _rule("n_samples num_samples", _whole("attempts at an item are a whole number from 1"), "item"),
     _rule("n_correct num_correct", _whole("right attempts are a whole number from 0 to n_samples", 0), "item"),
 )
+_USUAL: Final = ("params", "parameters", "tokens", "flops", "compute", "loss", "val/loss", "test/loss", "ppl", "bpb")
 RULES: Final = {rule.names[0]: rule for rule in _TABLE}
 
 
@@ -181,6 +183,16 @@ def field_of(name: str, fields: Iterable[str] = RULES) -> str | None:
     """The field that a name means, one of ours or of those that people write; None for an unknown name."""
     ranked = ((rank_of(RULES[field], name), field) for field in fields)
     return min(((rank, field) for rank, field in ranked if rank is not None), default=(0, None))[1]
+
+
+def misspelt(heading: str) -> str | None:
+    """The field, as errors name it, whose heading one is nearly, by letters alone; None where none is near."""
+    known = [*(name.replace("_", " ") for rule in _TABLE for name in rule.names if len(name) > 2), *_USUAL]
+    name = read_heading(heading)[0]  # word_perplexity is no misspelt perplexity
+    known = [each for each in known if not field_of(heading) and abs(len(each) - len(name)) <= 2]
+    near = get_close_matches(name, known, n=1, cutoff=0.8)
+    field = field_of(near[0].replace(" ", "_")) if near else None
+    return None if field is None else RULES[field].shown
 
 
 def plain(column: str) -> str:

@@ -20,7 +20,7 @@ from rbpx.store.imports.diverged import told_diverged
 from rbpx.store.imports.faults import Faults, named_of, refuse
 from rbpx.store.imports.harness_samples import SCORES, Scored, is_of_harness, read_samples
 from rbpx.store.imports.observations import ObservationFile, read_observations
-from rbpx.store.imports.rules import field_of, plain
+from rbpx.store.imports.rules import field_of, misspelt, plain
 from rbpx.store.imports.storage import LOCK, files_of, observations_of, write
 from rbpx.store.imports.units import read_heading
 from rbpx.store.store import Store, now
@@ -56,7 +56,8 @@ class Imported:
         """How the file was read, and what was left out of it, or may have to be."""
         file, config, reading, spoken = self.table.path.name, self.config, self.reading, self.columns.spoken
         named = named_in(config.where or "", self.columns.ignored)
-        ignored = named_of((name for name in self.columns.ignored if name not in named), _LISTED)
+        meant = ((name, misspelt(name)) for name in self.columns.ignored if name not in named)
+        ignored = named_of((f"{name} (did you mean {near}?)" if near else name for name, near in meant), _LISTED)
         headings = ", ".join(f"{column!r} as {how}" for column, how in spoken.items())
         rounded = ", ".join(f"{n:,} of {column}" for column, n in reading.rounded.items())
         planned, (first, last) = number_of(reading.n_planned, "rate"), reading.steps or (0, 0)
@@ -208,6 +209,8 @@ def _judged(
 def _not_read(table: Rows, columns: Columns, config: ImportConfig) -> str:
     """What to type where a column of few names that was not read tells runs apart."""
     for name in columns.ignored:
+        if near := misspelt(name):
+            return f"; {name} is not read: if it is {near}, give {typed(columns=(config.columns or {}) | {near: name})}"
         cells = table.cells(name)
         if set(map(type, cells)) == {str} and 2 <= len({*cells}) <= len(cells) / 2:
             how = typed(columns=(config.columns or {}) | {"variant": name})
