@@ -199,9 +199,12 @@ class Table:
         """These statuses, each with the names of the rows that have it."""
         found: dict[Status, list[str]] = {}
         names = [*takewhile(lambda column: not column.is_number, self.columns)]
-        for row in self.rows if self._tells_status else ():
-            of = ", ".join(text for each in names if (text := each.text(row)) != UNKNOWN)
-            of = of or f"{self.columns[0].name} = {self.columns[0].text(row)}"
+        told = [", ".join(text for each in names if (text := each.text(row)) != UNKNOWN) for row in self.rows]
+        for row, of in zip(self.rows, told, strict=True) if self._tells_status else ():
+            if not of or told.count(of) > 1:  # its first number tells it from others
+                known = ((each.name, each.text(row)) for each in self.columns[len(names) :] or self.columns)
+                name, text = next((pair for pair in known if pair[1] != UNKNOWN), (self.columns[0].name, UNKNOWN))
+                of = f"{of}{', ' if of else ''}{name} = {text}"
             for status in dict.fromkeys(statuses_of(row)):
                 if status is not Status.ok:
                     found.setdefault(status, []).append(of)

@@ -86,7 +86,7 @@ def test_predictions_hold_what_a_larger_model_shows_and_say_how_far_they_reach(d
         for row in tests:
             assert row["error"] == pytest.approx(row["y"] / row["measured"] - 1, rel=1e-12)
             assert row["held"] == (row["lo"] <= row["measured"] <= row["hi"])
-    assert "Outside what was measured (10 times the sizes" in asked.words
+    assert "Outside what was measured (in size, tokens" in asked.words
 
 
 def test_predict_says_first_what_the_law_with_the_least_error_says(drawn: Path) -> None:

@@ -94,5 +94,5 @@ def test_of_two_variants_it_says_what_to_type_for_the_worth_of_the_change(tmp_pa
     store = imported(tmp_path / "store", rows, dataset="c4", family="ours")
     notes = [note for result in ask(store, "decide", resamples=2).results for note in result.notes]
     keys = {"base": "ours", "variant": "ours:muon", "source": "them", "axis": "C"}
-    line = "What muon is worth: " + typed("multiplier", keys)
+    line = "Fits of variants are separate and do not say what muon is worth: " + typed("multiplier", keys)
     assert [note for note in notes if "worth" in note] == [line]

@@ -45,7 +45,7 @@ def test_the_run_that_diverged_is_named_with_how_far_it_lies(verb: str, asked: d
     assert (row["n_runs"], row["counts"]) == (12, False)
     assert row["p"] < 1e-3
     assert "1 of 12 runs lies outside what the others allow: 460M parameters on" in asked[verb].words
-    assert "Look whether it diverged" in asked[verb].words
+    assert "Look whether it is underway, diverged" in asked[verb].words
 
 
 def test_what_is_said_rests_on_the_runs_that_are_left(asked: dict[str, Asked], tmp_path: Path) -> None:

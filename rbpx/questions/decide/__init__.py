@@ -33,8 +33,8 @@ ANALYSIS = Analysis(
         "python -m rbpx decide source=them S=7e9 D=2e12 --format html --output decision.html",
     ),
     plain=(
-        *("kind", "law", "k", "source", "family", "dataset", "variant", "method", "C", "S", "S_lo", "S_hi", "D", "y"),
-        *("y_lo", "y_hi", "E", "measured", "held", "rank", "narrowed", "status", "ties"),
+        *("kind", "law", "k", "source", "family", "dataset", "variant", "method", "C", "S", "S_lo", "S_hi", "D"),
+        *("D_lo", "D_hi", "y", "y_lo", "y_hi", "E", "measured", "held", "rank", "narrowed", "status", "ties"),
     ),
     title="What to train",
     sizes=3,

@@ -143,7 +143,7 @@ def _said_of_change(runs: Sequence[Run], own: Run) -> Iterator[str]:
     base, variant = (f"{own.family}:{of}" if of else own.family for of in (min(beside), own.variant))
     if base != variant:
         keys = {"base": base, "variant": variant, "source": own.source, "axis": "C"}
-        yield f"What {own.variant} is worth: {typed('multiplier', keys)}"
+        yield f"Fits of variants are separate and do not say what {own.variant} is worth: {typed('multiplier', keys)}"
 
 
 def _leading(of: Decision, method: str) -> list[Record]:
@@ -196,7 +196,7 @@ def _said_of_next(of: Decision, asked: int | None) -> Iterator[str]:
             yield (
                 f"Train next {amount(row['S'])} parameters on {amount(row['D'])} tokens ({short(row['C'])} FLOPs): "
                 f"that makes {row['target']} {row['narrowed']:.0%} more certain"
-                f"{f', {n} such runs {all_of_them:.0%}' if n > 1 else ''}{enough if n < (asked or 0) else ''}."
+                f"{f', the best {n} together {all_of_them:.0%}' if n > 1 else ''}{enough if n < (asked or 0) else ''}."
             )
 
 

@@ -196,7 +196,7 @@ def _shows(row: Record, ends: tuple[float, float]) -> str:
         return f"{verdict}{how_much}"
     where = f"from {short(start)} FLOPs on" if is_above else f"up to {short(end)} FLOPs"
     if start <= math.sqrt(row["C_from"] * row["C_to"]) <= end:
-        return f"{verdict} {where}{how_much}"
+        return f"{verdict}{'' if estimate_in(row, 'slope').leaves_out_0 else ', shown'} {where}{how_much}"
     return f"{verdict}, but {where} it {'pays' if is_above == (row['slope'] > 0) else 'costs'}{how_much}"
 
 

@@ -59,8 +59,8 @@ def said_of_runs(group: Group, quantities: Sequence[Trained]) -> Iterator[str]:
         n, row = len(trained.outside), trained.outside[0]
         yield (
             f"{trained.title}: {n} of {number_of(row['n_runs'], 'run')} {'lies' if n == 1 else 'lie'} outside what the "
-            f"others allow: {'; '.join(named)}{'; ...' if n > _MOST else ''}. Look whether it diverged or was not "
-            f"tuned. {_COUNTS[row['counts']]}"
+            f"others allow: {'; '.join(named)}{'; ...' if n > _MOST else ''}. Look whether it is underway, diverged "
+            f"or was not tuned. {_COUNTS[row['counts']]}"
         )
 
 
