@@ -201,10 +201,10 @@ class Table:
         names = [*takewhile(lambda column: not column.is_number, self.columns)]
         told = [", ".join(text for each in names if (text := each.text(row)) != UNKNOWN) for row in self.rows]
         for row, of in zip(self.rows, told, strict=True) if self._tells_status else ():
-            if not of or told.count(of) > 1:  # its first number tells it from others
-                known = ((each.name, each.text(row)) for each in self.columns[len(names) :] or self.columns)
-                name, text = next((pair for pair in known if pair[1] != UNKNOWN), (self.columns[0].name, UNKNOWN))
-                of = f"{of}{', ' if of else ''}{name} = {text}"
+            if told.count(of) > 1 or not of:  # its first number tells it from others of its name
+                known = [each for each in self.columns[len(names) :] if of and each.text(row) != UNKNOWN]
+                at = (known or self.columns)[0]
+                of = ", ".join([*filter(None, [of]), f"{at.name} = {at.text(row)}"])
             for status in dict.fromkeys(statuses_of(row)):
                 if status is not Status.ok:
                     found.setdefault(status, []).append(of)
