@@ -223,12 +223,12 @@ def _unread(named: Mapping[str, str], columns: Sequence[str], ignored: Iterable[
         kept = typed(columns={f"vary_{re.sub('[^a-z0-9]+', '_', plain(normalised))}": normalised})
         yield f"{file}: column {normalised!r} is no loss per token or byte; keep it with {kept}, beside one that is"
     elif not {*QUANTITIES, "n_correct", "rbp"} & named.keys() and wide is None:
-        near = {name: column for column in ignored if (name := misspelt(column)) is not None}
-        name = next((RULES[each].shown for each in QUANTITIES if RULES[each].shown in near), "rbp")
+        near = {misspelt(column): column for column in ignored}
+        quantity = next((RULES[each].shown for each in QUANTITIES if RULES[each].shown in near), "rbp")
         yield (
             f"{file} has no column rbp, nor rbp_1, rbp_10, ..., nor loss_nats, loss_bits, perplexity, bits_per_byte or "
             f"accuracy, nor n_correct of n_samples attempts at an item; it has: {', '.join(columns)}; name it with "
-            f"{typed(columns={name: near.get(name, 'NAME')})}, or {typed(texts=_TEXTS)}"
+            f"{typed(columns={quantity: near.get(quantity, 'NAME')})}, or {typed(texts=_TEXTS)}"
         )
     elif both is not None:
         yield f"{file} has both {both[0]!r} and {both[1]!r}, which say the same of a row; leave one out"
