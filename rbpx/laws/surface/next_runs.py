@@ -32,6 +32,7 @@ _AROUND: Final = 30  # factor around the sizes of the runs, for the best of a bu
 _SPLITS: Final = (1, 2, 3, 4, 6, 8)  # numbers of runs among which a budget may be divided
 _MOST: Final = 8  # default number of runs
 _ROUNDING: Final = 1e-9
+_KNOWN: Final = 0.01  # share of the draws in which a target has a value; with fewer they say nothing of it
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,9 @@ def next_runs(
         return []
     ln_y_KP, scatter_K = draw_averaged(fits, at, _DRAWS, seed)
     target_KT = targets.of(ln_y_KP[:, : len(targets.S)])
+    target_KT = target_KT[:, np.isfinite(target_KT).mean(axis=0) >= _KNOWN]
+    if target_KT.shape[1] == 0:
+        return []
     drawn_KP = np.hstack([target_KT, ln_y_KP[:, len(targets.S) :]])[np.isfinite(target_KT).all(axis=1)]
     V_PP = np.atleast_2d(np.cov(drawn_KP, rowvar=False))
     choose = partial(_plan, V_PP, target_KT.shape[1], float(np.mean(scatter_K**2)), S_M, D_M, flops)
