@@ -26,11 +26,6 @@ class Questions:
     config_dir: Path | None = None
 
     def _answer(self, verb: str, keys: Mapping[str, Any]) -> Answer[Result]:
-        """Returns the answer to a question.
-
-        Raises:
-            MeasureError: data that the question needs could not be measured.
-        """
         grids = [(request, None) for request in requests(asking(verb), keys, self.store, self.config_dir)]
         asked = question(verb)
         with collected_messages() as messages:

@@ -42,7 +42,6 @@ def measured(asked: Command, requests: "Sequence[GridKeys] | None" = None) -> "l
 
 
 def _launched(asked: Command, requests: "Sequence[GridKeys]") -> "list[Measured]":
-    """Measures each grid in a process of its own; the same command retries what a job has not measured."""
     from rbpx.measure.results import Measured
     from rbpx.store.store import now
 
@@ -82,7 +81,6 @@ def _remove(folder: Path) -> None:
 
 
 def _held(request: "GridKeys", began: str, before: Container[str] = (), logs: Path | None = None) -> "Measured":
-    """The outcome of a grid from the store: cells done, cells failed since, and whether any is missing."""
     from rbpx.measure.grid import grid_here
     from rbpx.measure.results import Failure, Measured, not_measured
 

@@ -277,7 +277,6 @@ def _refuse_added(asking: Asking, node: Any, within: str = "") -> None:
 
 
 def _refuse_foreign(asking: Asking, request: Any, words: Sequence[str], is_study: bool) -> None:
-    """Refuses typed keys that neither the verb nor its questions have, and values that one of those refuses."""
     own = [name for name, key in asking.keys.items() if key.help]
     known = {*own, *(("experiment", "study", "imports") if is_study else ("experiment",))}
     for question in () if asking.performs is None else asking.performs(request):

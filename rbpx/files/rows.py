@@ -102,7 +102,6 @@ def read_table(path: Path, decimal: str | None = None, sheet: str | None = None)
 
 
 def _shaped(read: Rows) -> Rows:
-    """The rows that the one object of a known tool stands for; other rows as they are."""
     try:
         made = records_of(read.rows[0].values) if len(read.rows) == 1 else None
     except (AttributeError, TypeError, ValueError) as problem:
@@ -240,7 +239,6 @@ def _decoded(content: bytes, path: Path) -> str:
 
 
 def _of_json(text: str, path: Path, by_line: bool) -> _Records:
-    """The rows of an array of objects, of a single object, or of an object a line."""
     try:
         whole = None if by_line else _JSON.decode(text)
     except json.JSONDecodeError as problem:
@@ -282,7 +280,6 @@ def _of_parquet(content: bytes, path: Path, file_mib: int) -> tuple[Sequence[str
 
 
 def _of_workbook(content: bytes, path: Path, file_mib: int, sheet: str | None) -> tuple[Sequence[str], _Records]:
-    """The columns and rows of an Excel sheet; its first row with a cell is the heading."""
     try:
         from openpyxl import load_workbook
     except ImportError:

@@ -196,7 +196,6 @@ def _curvature(theta_P: Floats, V: int) -> Floats:
 
 
 def _drawn(theta_P: Floats, covariance_PP: Floats, dof: int, V: int) -> Floats:
-    """The minima of quadratics drawn about the fitted one, [B, V]; empty where too many have none."""
     draws = np.random.default_rng(0)
     root_PP = np.linalg.cholesky(covariance_PP + 1e-14 * np.diag(np.diag(covariance_PP)))
     wide_B1 = np.sqrt(dof / draws.chisquare(dof, (_DRAWS, 1)))

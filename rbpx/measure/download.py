@@ -67,8 +67,6 @@ def _missing(needed: Sequence[Needed]) -> dict[Hashable, int]:
 
 @dataclass(eq=False)
 class _Grid:
-    """The samples that a grid needs, and its cells with the model or the error of each."""
-
     request: GridKeys
     texts: list[Needed] = field(default_factory=list)
     cells: dict[Cell, Needed | RbpxError | None] = field(default_factory=dict)

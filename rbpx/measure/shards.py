@@ -89,7 +89,6 @@ def _named(request: GridKeys) -> list[Cell]:
 
 
 def _cost(cell: Cell, request: GridKeys) -> float | None:
-    """FLOPs if every document fills a window; None for a hub's model of unknown shape and size."""
     shape = {} if request.model is None else request.model.shape_of(cell.size)
     architecture = declared_architecture(cell.model, shape, cell.pickled)
     window, _ = cell.cut_for(None if architecture is None else architecture.context)

@@ -99,7 +99,6 @@ def load_weights(
 
 
 def _check_names(model: Any, config: Any, report: Any, name: str) -> None:
-    """Check that the files have every tensor that the model reads text with, in its shape, and no others."""
     beside = {id(parameter) for parameters in beside_text(model).values() for parameter in parameters}
     others = {key for key, parameter in model.named_parameters() if id(parameter) in beside}
     missing = sorted(set(report["missing_keys"]) - others)
@@ -175,7 +174,6 @@ def _meaning(model: Any, key: str) -> str:
 
 
 def _check_numbers(model: Any, files: Sequence[Path], unused: Collection[str], name: str) -> None:
-    """Check that no integers or 8-bit numbers are read into weights: without their scales these are others."""
     tensors = {**model.state_dict(), **dict(model.named_buffers())}
     whole = {key.rpartition(".")[2] for key, tensor in tensors.items() if not tensor.is_floating_point()}
     ignored = model._keys_to_ignore_on_load_unexpected or ()

@@ -157,7 +157,6 @@ def _is_opened(answers: Answers) -> bool:
 
 
 def _asked(grids: Grids) -> list[Group] | None:
-    """The groups with sections of their own, None for all; raises RbpxError for a name that none has."""
     groups, named = list[Group](), grids[0][0].group
     with suppress(RbpxError):  # runs without a law in size make no groups; their questions give reasons
         groups = groups_of(_of_all()[0], grids)
@@ -206,7 +205,6 @@ def _apart(names: Sequence[str], grids: Grids) -> Iterator[tuple[str, Grids]]:
 
 
 def _of_groups(grids: Grids, answers: Answers) -> Answers:
-    """The answers of questions that are no part of a report, about the groups of the others."""
     groups, found = [each.groups[0] for name in reversed(_of_all()) for each in answers[name]], Answers()
     for name, described in analyses().items():
         if not described.in_report and (own := _on_page(name).grids) is not None:
@@ -314,7 +312,6 @@ def _section(name: str, results: list[Result]) -> Section:
 
 
 def _answers(section: Section) -> bool:
-    """Whether there is anything in a section: a figure, a text, or a number with its interval."""
     values = (each.values(row) for of in section.sheets for each in of.columns if each.is_interval for row in of.rows)
     has_interval = any(None not in ends for ends in values)
     return bool(section.figures or section.passages or has_interval)

@@ -177,7 +177,6 @@ def _is_whole(store: "Store", path: Path) -> bool:
 
 
 def _columns(imports: Iterable[str]) -> dict[str, pa.Schema]:
-    """The columns of the files of each relation; `imported` has what runs vary in any of its files."""
     names = (name for path in imports for name in pq.read_schema(path).names)
     return {**BY_FILE, **ALONE, "imported": schema.with_varied(schema.OBSERVATIONS, names)}
 

@@ -108,7 +108,6 @@ def _print(answer: str, tables: Sequence[Table], lines: Sequence[str]) -> None:
 
 
 def _meets(record: Record, narrowed: Sequence[Mapping[str, list[str] | None]]) -> bool:
-    """Whether a run, a failure, a heartbeat, or an import, of several names, meets one of several choices."""
     named = {"source": MEASURED, **record}
     return any(
         all(
@@ -166,7 +165,6 @@ def states_table(rows: Sequence[Record]) -> tuple[Table, list[str]]:
 
 
 def _text(row: Record) -> str:
-    """Names the text of a cell, and how it was read unless as usual; older records say less."""
     return " ".join(row[name] for name, usual in _USUAL.items() if row.get(name, usual) not in (usual, None))
 
 

@@ -70,7 +70,6 @@ def _draw(
     n_draws: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Draws curves with a free end, or with a given one; the fourth parameter is then unused."""
     n, reach = float(weight_N.sum()), float(np.ptp(np.append(x_N, 0.0)))
     lower_P = np.array([0.0, np.log(_GENTLEST / reach), 0.0, 0.0])
     upper_P = np.array([_FARTHEST * x_N.max(), np.log(_STEEPEST / reach), 1.0, 1.0])

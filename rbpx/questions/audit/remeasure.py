@@ -104,7 +104,6 @@ _Engines = Mapping[str, tuple[ServedCell, list[Document]]]
 
 
 def _connect(again: Rescorer, engine: EngineConfig, runs: Sequence[Run]) -> _Engines:
-    """Connects to the engine; raises RbpxError where it serves another model, has another version, or is not there."""
     n_models = len({run.model for run in runs})
     if engine.model is not None and n_models > 1:
         raise RbpxError(
@@ -139,7 +138,6 @@ def _measure(
 def _pairs(
     connection: duckdb.DuckDBPyConnection, again: pa.Table, group: Group, doc_ids: Sequence[int], run: Run
 ) -> pa.Table:
-    """Joins the ranks of a run with those measured again; raises MeasureError for a token that only one of them has."""
     parameters = {"run_id": run.run_id, "doc_ids": list(doc_ids), "ties": group.ties.value}
     pairs = ask_beside(connection, again, "rank_pairs", **parameters)
     alone = pairs["rank"].null_count + pairs["rank_again"].null_count

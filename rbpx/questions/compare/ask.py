@@ -130,11 +130,6 @@ def _slices(
     sides: Sequence[pa.Table],
     request: CompareKeys,
 ) -> Iterator[tuple[str, str, Floats]]:
-    """Sums over the stretches that meet each condition of the user.
-
-    Raises:
-        RbpxError: a condition is invalid, or nothing meets it.
-    """
     limits, (a, b) = SqlLimits(request.sql_timeout_s, request.sql_memory_mib), sides
     columns: dict[str, Any] = {"doc_id": met.doc_M, "first_byte": met.begin_M, "n_bytes": met.length_M}
     columns |= {"text": pa.array(words, pa.string()), "nats_a": met.nats_a_M, "nats_b": met.nats_b_M}

@@ -137,7 +137,6 @@ def _said_of_largest(of: Decision) -> Iterator[str]:
 
 
 def _said_of_change(runs: Sequence[Run], own: Run) -> Iterator[str]:
-    """What to type for the worth of a variant, beside the runs without one, or else the first variant."""
     place = (own.source, own.family, own.dataset)
     beside = [run.variant or "" for run in runs if (run.source, run.family, run.dataset) == place]
     base, variant = (f"{own.family}:{of}" if of else own.family for of in (min(beside), own.variant))

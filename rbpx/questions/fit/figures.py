@@ -59,7 +59,6 @@ def _kind(law: str) -> str:
 
 
 def _few(laws: Sequence[Law]) -> list[Law]:
-    """As many as can be told apart: all others, then -ln RBP_k at some of its k."""
     others = [law for law in laws if law.law != "rbp"][:MOST_SERIES]
     return others + spread([law for law in laws if law.law == "rbp"], MOST_SERIES - len(others))
 

@@ -87,7 +87,6 @@ def _with_all(weights_BI: npt.NDArray[np.int64]) -> Floats:
 
 
 def _hits(weights_BI: Floats, n_I: Floats, hits_I: Floats) -> tuple[Floats, Floats]:
-    """RBP of the tokens, and the correlation of two hits of one item, [B]; NaN where undefined."""
     terms = n_I, hits_I, n_I * (n_I - 1), hits_I * (hits_I - 1), hits_I * (n_I - 1)
     sums = [weights_BI @ each for each in terms]
     with np.errstate(invalid="ignore"):  # a replicate may draw none of them

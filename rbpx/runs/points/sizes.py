@@ -95,7 +95,6 @@ def weigh(
 def _whole(
     doc: Any, rank: Any, tokens: Floats, logprob: Any, weights_BD: Floats, vocab_size: int, names: Sequence[str]
 ) -> dict[str, Evidence]:
-    """The parts that need all ranks, whatever the k: `_PARTS`, and each quantity with its own module."""
     rank_R, column = distinct_ranks(rank)
     shape = (weights_BD.shape[1], len(rank_R))
     tokens_R, logprob_R = (np.bincount(column, each).astype(np.float64) for each in (tokens, logprob))

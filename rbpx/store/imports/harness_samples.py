@@ -113,7 +113,6 @@ def _share(row: Row, metric: str) -> float:
 
 
 def _right_target(row: Row) -> tuple[float, int] | None:
-    """Nats and bytes of the right target; None where answers are text, or the right one is unknown."""
     requests, answers = row.values.get("arguments"), row.values.get("filtered_resps")
     each = [request for request in requests.values() if isinstance(request, dict)] if isinstance(requests, dict) else []
     texts = [[str(part) for part in request.values()] for request in each]

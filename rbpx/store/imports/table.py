@@ -162,7 +162,6 @@ def _bring(store: Store, table: Rows, config: ImportConfig, dry_run: bool) -> Im
 
 
 def _written(store: Store, new: pa.Table, table: Rows, columns: Columns, config: ImportConfig) -> str:
-    """Write the new observations with where they come from; returns the name of their file, "" without any."""
     if not new.num_rows:
         return ""
     origin = {"source": config.source, "file": table.path.name, "sha256": table.sha256, "imported_at": now()}
