@@ -290,7 +290,6 @@ def _parts(answers: Answers, asked: Sequence[Group] | None) -> list[PageGroup]:
 
 
 def _taken(results: list[Result], group: Group) -> Result | None:
-    """Removes and returns the result for a group; jobs of a sweep may cover the same runs."""
     for at, result in enumerate(results):
         if (result.groups[0].key, result.groups[0].run_ids) == (group.key, group.run_ids):
             return results.pop(at)

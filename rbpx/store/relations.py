@@ -139,7 +139,6 @@ def _read(store: "Store", kind: str, names: Iterable[str]) -> dict[Path, Record]
 def _linked(
     store: "Store", cells: dict[Path, Record], facts: Mapping[str, Record], there: Container[str]
 ) -> dict[Path, Record]:
-    """The cells of readable runs; logs each of a missing run or that contradicts its run, and runs without a cell."""
     linked = dict[Path, Record]()
     for path, cell in cells.items():
         run_id = cell["run_id"]

@@ -115,9 +115,7 @@ class Narrowing(Chosen):
         None, "texts that were read so: paper, official, rolling, harness", shown="NAME"
     )
     family: list[str] | None = key(None, "families by name, one or a list", names_of, "NAME")
-    source: list[str] | None = key(
-        None, "measured, or the name under which results were imported; one or a list", names_of, "NAME"
-    )
+    source: list[str] | None = key(None, "measured, or an import's name; one or a list", names_of, "NAME")
     variant: list[str] | None = key(
         None, "models that were trained in one way, as the column variant has it; one or a list", names_of, "NAME"
     )
