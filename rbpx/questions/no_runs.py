@@ -90,11 +90,6 @@ def no_groups(name: str, request: Told, tokens_known: bool) -> str:
         )
     if described.lacking:
         return described.lacking.format(store=request.store)
-    if name == "gaps" and request.slices is None:
-        return (
-            f"no two of the requested texts in store={request.store} were measured alike at 3 sizes of one family; "
-            f"measure another text: {typed('measure', model='ladder', dataset='pydoc')}"
-        )
     n_runs = sum(1 for _ in Store(request.store).records("cells"))
     return (
         f"no group of runs in store={request.store} has the {number_of(described.sizes, 'size')} that {name} needs "

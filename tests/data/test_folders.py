@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,7 +77,7 @@ def test_rows_and_articles_are_named_by_their_file_and_what_they_are_called_ther
         ("*.csv", "*.csv matches no file; give"),
         ("nosuch/*.txt", "*.txt matches no file; give"),
         ("mixed", "has files of several kinds: 2 .txt (a.txt), 1 .html (b.html); name one kind: "),
-        ("mixed/a**", "is no glob: "),
+        *([("mixed/a**", "is no glob: ")] if sys.version_info < (3, 13) else []),  # later it is that of a*
         ("latin", "latin/b.txt is not UTF-8 ("),
         ("broken", "broken/b.jsonl (line 2): not JSON"),
     ],

@@ -115,7 +115,7 @@ def test_rules_hold_for_the_built_in_texts_too() -> None:
         ("dataset=file dataset.split=test", ["dataset.split=test is for datasets of the hub"]),
         ("dataset=humaneval dataset.chunk=line", ["dataset.chunk=line is for texts on this machine"]),
         ("dataset=pydoc dataset.split=test", ["is for datasets of the hub, and pydoc"]),
-        ("dataset=file dataset.chunk=sentence", ["expected one of [none, paragraph, line]"]),
+        ("dataset=file dataset.chunk=sentence", ["dataset.chunk=sentence is unknown", "none, paragraph, line"]),
         ("dataset=file dataset.hub=org/name", ["dataset.hub=org/name", "dataset=hub"]),
         ("dataset=nosuch", ["dataset=nosuch is unknown", "gsm8k", "wikitext"]),
         ("dataset=file dataset.longer_than=9999", ["no text that meets dataset.longer_than=9999"]),

@@ -39,4 +39,6 @@ ANALYSIS = Analysis(
     sizes=3,
     draws=True,
     across=True,
+    lacking="gaps compares two texts, or slices of one, at 3 sizes of a family, and store={store} has none that were "
+    "measured alike; measure another text, as dataset=pydoc",
 )
