@@ -75,7 +75,8 @@ def fit_k_law(
     reasons = [fit.status, *trend_warnings(of_95)]
     if method is not Method.offset and curvature is not None and curvature.leaves_out_0:
         reasons.append(Status.bends)
-    of_residuals = Curvature(_autocorrelation(np.array(fit.residuals_ln)), curvature_of(k_grid, y_K, replicates, p))
+    shown = curvature if level == LEVEL else curvature_of(k_grid, y_K, replicates, p)
+    of_residuals = Curvature(_autocorrelation(np.array(fit.residuals_ln)), shown)
     law = replace(fit, C=C, alpha=alpha, E=E, interval=kind, limited_by=kind and "text", bend=of_residuals)
     return with_reasons(law, reasons)
 

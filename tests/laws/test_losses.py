@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from rbpx.laws.losses.backtests import too_few_hold, widened, widenings_at
+from rbpx.laws.losses.backtests import significantly_few_hold, widened, widenings_at
 from rbpx.laws.losses.calibration import calibrate, hold_out_best, hold_out_family, is_far, rises
 from rbpx.laws.losses.guessing import backtest_of_misses, misses_of, odds
 from rbpx.laws.power.predicted import Prediction
@@ -100,11 +100,11 @@ def test_an_interval_that_backtests_missed_is_as_wide_as_their_errors_at_such_a_
     wider = widened([*near, *far], 10)
     assert [test.predicted.hi for test in wider[::6]] == pytest.approx([math.exp(0.1 * at), math.exp(0.1 * of_far)])
     assert [test.is_inside for test in wider] == [True] * 12
-    assert too_few_hold([*near, *far])
+    assert significantly_few_hold([*near, *far])
     # Nine fits: six of nine held, p = 0.0084; seven, p = .071. Of one fit, the points are one test: p = .05.
-    assert too_few_hold([backtest(1.1, 0.5 if n < 6 else 3.0, n) for n in range(9)])
-    assert not too_few_hold([backtest(1.1, 0.5 if n < 7 else 3.0, n) for n in range(9)])
-    assert not too_few_hold([backtest(1.1, 3.0)] * 100)
+    assert significantly_few_hold([backtest(1.1, 0.5 if n < 6 else 3.0, n) for n in range(9)])
+    assert not significantly_few_hold([backtest(1.1, 0.5 if n < 7 else 3.0, n) for n in range(9)])
+    assert not significantly_few_hold([backtest(1.1, 3.0)] * 100)
 
 
 CHANCES = {"hellaswag": 0.25, "arc_challenge": 0.25, "arc_easy": 0.25, "piqa": 0.5, "csqa": 0.2, "socialiqa": 1 / 3}

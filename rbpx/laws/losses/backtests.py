@@ -18,7 +18,7 @@ from rbpx.laws.prediction.verdict import Backtest, widening_of
 _LEVEL: Final = 0.02  # of a binomial test of the intervals that hold: fits are not quite independent
 
 
-def too_few_hold(tests: Sequence[Backtest]) -> bool:
+def significantly_few_hold(tests: Sequence[Backtest]) -> bool:
     """Whether significantly fewer intervals than 95 % hold, counting as many tests as fits."""
     held = [(test.n_fitted, test.is_inside) for test in tests if test.is_inside is not None]
     if not held:
@@ -37,7 +37,7 @@ def widenings_at(tests: Sequence[Backtest], n_models: int, beyond: Sequence[floa
     factor = widening_of(tests, n_models) if n_models > 2 else 1.0
     errors = [(test.predicted.beyond, error_in_sd(test.predicted.estimate, test.measured)) for test in tests]
     known = [(far, abs(error) / Z) for far, error in errors if error is not None]
-    if not known or not too_few_hold(tests):
+    if not known or not significantly_few_hold(tests):
         return [factor] * len(beyond)
     n = (len(known) + 1) // 2
     nearest = (sorted((abs(math.log(far / at)), error) for far, error in known)[:n] for at in beyond)
