@@ -251,10 +251,11 @@ def predict(
     z_N = y_N if odds is None else odds.of_y(y_N)
     one_sign(y=z_N)
     law, _ = fit_judged(S_N, z_N, None, Method.ols, signed=True)
-    found = predict_judged(S_N.tolist(), z_N.tolist(), at_T.tolist(), law.reasons or (), p=level_of(level))
+    points = S_N.tolist(), z_N.tolist(), at_T.tolist()
+    found = predict_judged(*points, law.reasons or (), p=level_of(level), odds=odds)
     if found is None:
         raise ValueError(f"a prediction needs at least 3 different sizes, got {np.unique(S_N).tolist()}")
-    answers = found[0] if odds is None else [odds.back(each) for each in found[0]]
+    answers, _ = found
     return answers if np.ndim(at) else answers[0]
 
 

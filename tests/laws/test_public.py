@@ -310,6 +310,10 @@ def test_accuracies_stay_within_their_bounds() -> None:
     errors = predict(S, 1 - accuracy, 1e10, bounds=(0, 1))
     assert errors.y == pytest.approx(1 - near.y, rel=1e-6)
     assert (errors.lo, errors.hi) == pytest.approx((1 - near.hi, 1 - near.lo), rel=1e-6)
+    sizes = np.geomspace(1e6, 1e9, 6)
+    odds = 30 * sizes**-0.25 * np.exp(0.12 * np.random.default_rng(2).standard_normal(6))
+    known = predict(sizes, 1 / (1 + odds), 1e10, bounds=(0, 1))  # .72 to .97, though the odds span a factor of 12
+    assert (known.lo > 0.7, known.hi < 1, known.reasons) == (True, True, ())
 
 
 def test_a_law_in_k_is_the_line_of_polyfit() -> None:

@@ -84,11 +84,13 @@ def predict_judged(
     given: Sequence[FixedValues] = (),
     p: float = 1 - LEVEL,
     tokens: Sequence[float | None] | None = None,
+    odds: "Odds | None" = None,
 ) -> tuple[list[Prediction], tuple[Backtest, ...]] | None:
     """Predicts y at each target, and each measured size from smaller ones; None where `average_forms` predicts nothing.
 
     Intervals of both are widened alike, so that the backtests say what the predictions hold. `of_law` are statuses of
-    the power law through these points. Where `tokens` vary apart from size, size and tokens predict.
+    the power law through these points. Where `tokens` vary apart from size, size and tokens predict. Of `odds`
+    the predictions are those of their values.
     """
     of_law = tuple(of_law)
     if tokens is not None and not given and vary_apart(S, tokens):
@@ -106,10 +108,11 @@ def predict_judged(
     wider = tuple(replace(test, predicted=_wider(test.predicted, by)) for test in tests)
     missed = [Status.intervals_missed] if too_few_hold(test.is_inside for test in wider) else []
     for each in answers:
-        answer = _wider(each, by)
+        answer = _wider(each, by) if odds is None else odds.back(_wider(each, by))
         holds = in_order([*judge_averaged(of_law, each, S, y, tests), *missed])
         reasons, remarks = (tuple(s for s in holds if (s in REMARKS) is said) for said in (False, True))
-        if (ends := answer.estimate.ends) is not None and not 1 / _WIDEST < ends[0] / ends[1] < _WIDEST:
+        least, most = sorted(map(abs, answer.estimate.ends or (1.0, 1.0)))
+        if most >= _WIDEST * least:
             reasons = in_order([*reasons, Status.barely_determined])
         found.append(replace(answer, widened=by, reasons=reasons, remarks=remarks))
     return found, wider

@@ -170,10 +170,9 @@ def _said_of_measured(answers: Sequence[LawPrediction], targets: Sequence[float]
             told = ", ".join(f"{title} {abs(y):.4g}" for title, y in points)
             yield f"Measured at {spoken(S, 3)} parameters: {told}."
     for of in answers:
-        largest, y = of.law.fit.S[-1], of.law.fit.y[-1]
-        worse = [
-            row["S"] for row in of.of("prediction") if row["S"] > largest and row["y"] is not None and row["y"] > y
-        ]
+        largest, y = of.law.fit.S[-1], abs(of.law.fit.y[-1])
+        larger = [row for row in of.of("prediction") if row["S"] > largest and row["y"] is not None]
+        worse = [row["S"] for row in larger if abs(row["y"]) > y]
         if worse and (of.law.fit.alpha.value or 0) > 0:
             yield (
                 f"{of.title} is {y:.4g} at {spoken(largest, 3)} parameters, less than predicted at "
